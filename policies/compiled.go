@@ -1,0 +1,270 @@
+package policies
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Compiled is a policy that was checked and resolved: defaults applied, names
+// turned into indexes and pointers, plans flattened. It is read-only, and the
+// renderer and the service share it. Slices of names are sorted as people
+// count (p2 before p10); routes, access rules and sources keep the file's order.
+type Compiled struct {
+	// Hash tells policies apart by what they mean for NGINX and the service: 16
+	// hexadecimal digits over all but tenants, formatting and comments.
+	Hash string
+	Mode Mode
+
+	Client    ClientRules
+	Identity  *Identity // nil: nobody is identified
+	Access    []AccessRule
+	Edge      []EdgeLimit
+	Nodes     int
+	Limits    []Limit // for every request that the service is asked about
+	Plans     []Plan
+	Tenants   []Tenant
+	Routes    []Route
+	Responses Responses
+
+	keys   map[SHA256]KeyRef // by the hash of the API key
+	byName map[string]int    // routes
+}
+
+// ClientRules say who the client is.
+type ClientRules struct {
+	Trusted       []netip.Prefix
+	Header        HeaderName // empty: there is no trusted proxy
+	ProxyProtocol bool
+	DenyDirect    bool
+	IPv6Prefix    int
+}
+
+// Identity says which credentials count.
+type Identity struct {
+	Sources  []Source
+	Missing  Outcome
+	Invalid  Outcome
+	Unlisted Outcome
+}
+
+// Outcome is a plan (an index of Compiled.Plans), or a refusal.
+type Outcome struct {
+	Plan   int // -1: refuse
+	Status int // 401 or 403 when refused
+}
+
+// SourceKind is a kind of credential.
+type SourceKind uint8
+
+// The kinds of credentials.
+const (
+	SourceAPIKey SourceKind = iota
+	SourceJWT
+	SourceClientCert
+	SourceAuthRequest
+)
+
+// Carrier is the part of a request that a value is taken from.
+type Carrier uint8
+
+// The parts of a request.
+const (
+	CarrierHeader Carrier = iota
+	CarrierQuery
+	CarrierCookie
+)
+
+// Source is one place of credentials.
+type Source struct {
+	Kind    SourceKind
+	Carrier Carrier
+	Name    string // of the header, parameter or cookie
+	Scheme  string // cut off in front, with one space
+	Prefix  string // what a value of ours begins with, after the scheme
+}
+
+// AccessVerdict is what an access rule says.
+type AccessVerdict uint8
+
+// The verdicts of access rules.
+const (
+	AccessAllow AccessVerdict = iota
+	AccessExempt
+	AccessDeny
+)
+
+// AccessRule is one access rule. Of those that concern a route the first that
+// fits decides.
+type AccessRule struct {
+	Index   int // in Compiled.Access
+	Name    string
+	Verdict AccessVerdict
+	Status  int // of a denial
+	Shadow  bool
+	Clients ClientSet
+	When    *When
+	Routes  []int // indexes of Compiled.Routes; nil: every route
+}
+
+// ClientSet is who a rule means: any entry that fits.
+type ClientSet struct {
+	All        bool
+	Networks   []netip.Prefix // sorted, without doubles; `private` is PrivateNetworks in here
+	Countries  []Country      // with groups spelled out
+	Continents []Continent
+	ASNs       []ASN
+	UserAgents []*Regex
+}
+
+// When is a condition on requests: all of its parts must hold.
+type When struct {
+	Methods []string
+	Tests   []Test // sorted by carrier and name
+}
+
+// Test is a condition on one value of a request, empty when it is absent.
+type Test struct {
+	Carrier Carrier
+	Name    string
+	Present bool
+	Absent  bool
+	Regexes []*Regex // any of them
+}
+
+// EdgeLimit is one limit that NGINX holds: Rate or Connections. Its numbers are
+// those of one node.
+type EdgeLimit struct {
+	Name        string
+	Per         []Dim
+	Rate        Rate // zero when it counts connections
+	Burst       int64
+	Delay       Delay
+	Connections int64
+	Expect      int64 // clients at a time, 0: not said
+	Only        *ClientSet
+	Except      *ClientSet
+	When        *When
+	Routes      []int // nil: every route
+	Shadow      bool
+}
+
+// LimitKind is a kind of limit of the service.
+type LimitKind string
+
+// The kinds of limits.
+const (
+	KindRate        LimitKind = "rate"
+	KindWindow      LimitKind = "window"
+	KindQuota       LimitKind = "quota"
+	KindConcurrency LimitKind = "concurrency"
+	KindRetries     LimitKind = "retries"
+)
+
+// Limit is one limit of the service, complete.
+type Limit struct {
+	Name string
+	// ID is the name and a short hash of what makes it another counter: kind,
+	// per, count and where it is defined. Numbers are not in it.
+	ID       string
+	Kind     LimitKind
+	Per      []Dim
+	InPlan   bool // its counters belong to the tenant; else Per says all
+	Shadow   bool
+	Requests bool // a request costs 1, whatever its route
+	Status   int  // of a denial: 429, 402 or 403
+
+	// A rate. Other kinds follow with the issues that enforce them.
+	Rate  Rate
+	Burst int64
+}
+
+// Plan is a plan with all that it inherited.
+type Plan struct {
+	Index    int
+	Name     string
+	Priority Priority
+	Limits   []Limit // sorted by name
+}
+
+// Tenant is one tenant.
+type Tenant struct {
+	ID       string
+	Plan     int
+	Disabled bool
+	Networks []netip.Prefix // its credentials count only from here; nil: from anywhere
+	Keys     []Key
+	Limits   []Limit // its plan's, with its overrides
+}
+
+// Key is one API key of a tenant.
+type Key struct {
+	ID       string
+	Hash     SHA256
+	Plan     int // its own, or its tenant's
+	Disabled bool
+	Networks []netip.Prefix
+	Limits   []Limit // those that hold for this key
+}
+
+// KeyRef finds a key: indexes of Compiled.Tenants and Tenant.Keys.
+type KeyRef struct{ Tenant, Key int }
+
+// MatchKind is how a route matches paths.
+type MatchKind uint8
+
+// The kinds of matches.
+const (
+	MatchExact  MatchKind = iota
+	MatchPrefix           // whole segments: /v1 is /v1 and what begins with /v1/
+	MatchRegex
+)
+
+// Route is one route.
+type Route struct {
+	Index   int
+	Name    string
+	Kind    MatchKind
+	Path    string // of an exact match or a prefix; a prefix has no final slash but "/" itself
+	Regex   *Regex
+	Hosts   []string // empty: every host
+	Methods []string // empty: every method
+
+	Exempt bool
+	// Asked tells whether NGINX asks the service about this route: not when it
+	// is exempt, when the file says so, or when no rule of the service concerns it.
+	Asked       bool
+	Cost        int64
+	OnStoreDown FailMode
+	Plans       []bool // by plan index; nil: every plan
+	Limits      []Limit
+
+	Access []int // of Compiled.Access, in order
+	Edge   []int // of Compiled.Edge
+}
+
+// Responses is what clients see.
+type Responses struct {
+	Dialects   []Dialect
+	Jitter     int // percent
+	Body       BodyFormat
+	Languages  []Language // the first is the default
+	Messages   map[Language]string
+	SupportURL string
+}
+
+// MaxWait is the longest that a request may be held.
+const MaxWait = 2 * time.Second
+
+// RouteNamed finds a route by the name that the subrequest carries, without allocating.
+func (c *Compiled) RouteNamed(name []byte) *Route {
+	if i, ok := c.byName[string(name)]; ok {
+		return &c.Routes[i]
+	}
+	return nil
+}
+
+// KeyByHash finds the key that an API key hashes to, without allocating.
+func (c *Compiled) KeyByHash(hash SHA256) (KeyRef, bool) {
+	ref, ok := c.keys[hash]
+	return ref, ok
+}
