@@ -1,0 +1,97 @@
+package limit
+
+// table is a hash table of buckets with open addressing and linear probing: one
+// cache line per bucket, and one more for its key, which is compared whole. It
+// is not safe for concurrent use; its shard's lock is.
+type table struct {
+	slots []entry // a power of two, at most three quarters used
+	used  int
+	hand  int // where the next sweep goes on
+}
+
+// entry is 64 bytes. A hash of 0 marks a free slot.
+type entry struct {
+	hash uint64
+	key  string
+	bucket
+}
+
+const minSlots = 8
+
+// find returns the slot of key, or -1.
+func (t *table) find(hash uint64, key []byte) int {
+	if t.used == 0 {
+		return -1
+	}
+	mask := len(t.slots) - 1
+	for i := int(hash) & mask; t.slots[i].hash != 0; i = (i + 1) & mask {
+		if t.slots[i].hash == hash && t.slots[i].key == string(key) {
+			return i
+		}
+	}
+	return -1
+}
+
+// insert adds a key that is not there. Slots found before may have moved.
+func (t *table) insert(hash uint64, key []byte, b bucket) {
+	if (t.used+1)*4 > len(t.slots)*3 {
+		t.resize(max(minSlots, len(t.slots)*2))
+	}
+	t.place(entry{hash: hash, key: string(key), bucket: b})
+	t.used++
+}
+
+func (t *table) place(e entry) {
+	mask := len(t.slots) - 1
+	i := int(e.hash) & mask
+	for t.slots[i].hash != 0 {
+		i = (i + 1) & mask
+	}
+	t.slots[i] = e
+}
+
+func (t *table) resize(size int) {
+	old := t.slots
+	t.slots = make([]entry, size)
+	t.hand = 0
+	for i := range old {
+		if old[i].hash != 0 {
+			t.place(old[i])
+		}
+	}
+}
+
+// remove frees slot i and moves up what had been pushed past it, so that no
+// search ends early.
+func (t *table) remove(i int) {
+	mask := len(t.slots) - 1
+	for j := (i + 1) & mask; t.slots[j].hash != 0; j = (j + 1) & mask {
+		home := int(t.slots[j].hash) & mask
+		if (j-home)&mask >= (j-i)&mask {
+			t.slots[i] = t.slots[j]
+			i = j
+		}
+	}
+	t.slots[i] = entry{}
+	t.used--
+}
+
+// sweep looks at count slots, drops the buckets that have been full for grace
+// microseconds, and returns how many it dropped. Slots found before may have
+// moved.
+func (t *table) sweep(count int, now, grace int64) (dropped int) {
+	for range min(count, len(t.slots)) {
+		t.hand &= len(t.slots) - 1
+		e := &t.slots[t.hand]
+		if e.hash != 0 && now-e.time >= grace && e.full(now-grace) {
+			t.remove(t.hand) // what moves in is looked at next
+			dropped++
+			continue
+		}
+		t.hand++
+	}
+	if size := len(t.slots); size > minSlots && t.used*8 < size {
+		t.resize(size / 2)
+	}
+	return dropped
+}
