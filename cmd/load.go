@@ -1,0 +1,55 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"sluice/policies"
+)
+
+// loadPolicy reads and checks the policy that an argument names; "-" is
+// standard input, whose list files are relative to the working directory.
+func loadPolicy(e *env, arg string) (*policies.Policy, policies.Diagnostics, error) {
+	if arg != "-" {
+		if _, err := os.Stat(arg); err != nil {
+			return nil, nil, fmt.Errorf("cannot read policy %q: %w", arg, cause(err))
+		}
+		p, ds := policies.Load(arg)
+		return p, ds, nil
+	}
+	src, err := io.ReadAll(e.In)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot read policy from standard input: %w", err)
+	}
+	p, ds := policies.Parse("<stdin>", src, func(f policies.FileName) ([]byte, error) { return os.ReadFile(string(f)) })
+	return p, ds, nil
+}
+
+// cause strips the verb and path that a *os.PathError repeats.
+func cause(err error) error {
+	if pe, ok := err.(*os.PathError); ok {
+		return pe.Err
+	}
+	return err
+}
+
+// compilePolicy loads a policy that is to be put to work: any error of it, and
+// anything that is not enforced yet, is printed and ends the verb.
+func compilePolicy(e *env, arg string) (*policies.Compiled, error) {
+	p, ds, err := loadPolicy(e, arg)
+	if err != nil {
+		return nil, err
+	}
+	if !ds.HasErrors() {
+		ds = append(ds, p.Unenforced()...)
+		ds.Sort()
+	}
+	if err := writeText(e.Err, ds); err != nil {
+		return nil, err
+	}
+	if ds.HasErrors() {
+		return nil, errNo
+	}
+	return policies.Compile(p), nil
+}

@@ -1,0 +1,86 @@
+package cmd
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sluice/gen"
+)
+
+type renderOptions struct {
+	Policy string
+	Out    string
+	Check  bool
+	Gen    gen.Options
+}
+
+func newRenderCmd(e *env) *cobra.Command {
+	var o renderOptions
+	c := &cobra.Command{
+		Use:   "render [POLICY] --out DIR",
+		Short: "Write the NGINX configuration of a policy",
+		Long: `Writes NGINX configuration below DIR/sluice, where DIR is the directory of your
+nginx.conf. Files that no longer belong are removed; a file that Sluice did not
+write is never touched. With --check nothing is written: the exit status is 1
+when DIR differs from what would be.`,
+		Args: atMostOne,
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Policy = policyArg(args)
+			return runRender(e, o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Out, "out", "", "the directory of nginx.conf (required)")
+	f.BoolVar(&o.Check, "check", false, "compare with DIR instead of writing; exit 1 on drift")
+	f.BoolVar(&o.Gen.Full, "full", false, "also write a whole nginx.conf")
+	f.StringArrayVar(&o.Gen.Authz, "authz", []string{"127.0.0.1:9180"}, "where the service listens: HOST:PORT or unix:PATH (repeatable)")
+	f.StringArrayVar(&o.Gen.Datagrams, "datagrams", []string{"127.0.0.1:9182"}, "where completion datagrams go: HOST:PORT (repeatable)")
+	f.StringArrayVar(&o.Gen.Upstreams, "upstream", nil, "the application: HOST:PORT or unix:PATH (repeatable)")
+	f.StringArrayVar(&o.Gen.Listen, "listen", nil, "with --full: what the servers listen on (repeatable; default 127.0.0.1:8080)")
+	return c
+}
+
+func runRender(e *env, o renderOptions) error {
+	if o.Out == "" {
+		return usagef("render needs --out DIR")
+	}
+	if o.Gen.Full && len(o.Gen.Upstreams) == 0 {
+		return usagef("render --full needs --upstream HOST:PORT, the application behind NGINX")
+	}
+	c, err := compilePolicy(e, o.Policy)
+	if err != nil {
+		return err
+	}
+	o.Gen.Version = version()
+	files, err := gen.Render(c, o.Gen)
+	if err != nil {
+		return fmt.Errorf("cannot render policy %q: %w", o.Policy, err)
+	}
+	if o.Check {
+		return checkDrift(e, files, o.Out)
+	}
+	if err := files.Write(o.Out); err != nil {
+		return fmt.Errorf("cannot write to %q: %w", o.Out, err)
+	}
+	_, err = fmt.Fprintf(e.Out, "%s: %s, policy %s\n", o.Out, plural(len(files), "file"), c.Hash)
+	return err
+}
+
+// checkDrift says how a directory differs from what would be rendered.
+func checkDrift(e *env, files gen.Files, dir string) error {
+	changes, err := files.Diff(dir)
+	if err != nil {
+		return fmt.Errorf("cannot compare with %q: %w", dir, err)
+	}
+	for _, change := range changes {
+		if _, err := fmt.Fprintln(e.Out, change); err != nil {
+			return err
+		}
+	}
+	if len(changes) > 0 {
+		return errNo
+	}
+	_, err = fmt.Fprintf(e.Out, "%s: up to date\n", dir)
+	return err
+}

@@ -1,0 +1,111 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sluice/gen"
+	"sluice/policies"
+)
+
+type validateOptions struct {
+	Policies []string
+	Strict   bool
+	NGINX    bool
+	Format   string
+}
+
+func newValidateCmd(e *env) *cobra.Command {
+	var o validateOptions
+	c := &cobra.Command{
+		Use:   "validate [POLICY...]",
+		Short: "Check policies and print every finding",
+		Long: `Checks policies and prints every finding as
+file:line:col: path: what is wrong; want ... [rule], sorted. Exits 1 when there
+is an error, with --strict also when there is a warning.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Policies = args
+			return runValidate(c.Context(), e, o)
+		},
+	}
+	c.Flags().BoolVar(&o.Strict, "strict", false, "make warnings count")
+	c.Flags().BoolVar(&o.NGINX, "nginx", false, "also render and run nginx -t, away from the system's nginx")
+	c.Flags().StringVar(&o.Format, "format", "text", "text or json")
+	return c
+}
+
+func runValidate(ctx context.Context, e *env, o validateOptions) error {
+	if o.Format != "text" && o.Format != "json" {
+		return usagef("--format %q; want text or json", o.Format)
+	}
+	if len(o.Policies) == 0 {
+		o.Policies = []string{policyArg(nil)}
+	}
+	var all policies.Diagnostics
+	var fine []string
+	for _, arg := range o.Policies {
+		p, ds, err := loadPolicy(e, arg)
+		if err != nil {
+			return err
+		}
+		if o.NGINX && !ds.HasErrors() {
+			if ds, err = checkNGINX(ctx, p, ds); err != nil {
+				return err
+			}
+		}
+		all = append(all, ds...)
+		if !ds.HasErrors() {
+			fine = append(fine, fmt.Sprintf("%s: ok: %s", arg, summary(p)))
+		}
+	}
+	if err := printFindings(e, o, all, fine); err != nil {
+		return err
+	}
+	if all.HasErrors() || (o.Strict && len(all) > 0) {
+		return errNo
+	}
+	return nil
+}
+
+// checkNGINX renders a good policy and has nginx test the result.
+func checkNGINX(ctx context.Context, p *policies.Policy, ds policies.Diagnostics) (policies.Diagnostics, error) {
+	if pending := p.Unenforced(); len(pending) > 0 {
+		ds = append(ds, pending...)
+		ds.Sort()
+		return ds, nil
+	}
+	files, err := gen.Render(policies.Compile(p), gen.Options{Version: version(), Full: true, Upstreams: []string{"127.0.0.1:8080"}})
+	if err != nil {
+		return nil, err
+	}
+	return ds, gen.Check(ctx, "nginx", files)
+}
+
+func printFindings(e *env, o validateOptions, ds policies.Diagnostics, fine []string) error {
+	if o.Format == "json" {
+		return writeJSON(e.Out, ds)
+	}
+	if err := writeText(e.Out, ds); err != nil {
+		return err
+	}
+	for _, line := range fine {
+		if _, err := fmt.Fprintln(e.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// summary says what a policy holds, in a few words.
+func summary(p *policies.Policy) string {
+	return fmt.Sprintf("%s, %s, %s", plural(len(p.Routes), "route"), plural(len(p.Plans), "plan"), plural(len(p.Tenants), "tenant"))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,7 @@
+// Package examples holds complete policies that people start from: each is
+// validated, rendered, tested by nginx -t and run by the tests of the verbs.
+// Floor 0: it imports nothing of ours.
+//
+//	saas   an API sold in plans: keys, plans, weights, both fail modes; `make demo` runs it
+//	app    the small application behind the demos
+package examples
