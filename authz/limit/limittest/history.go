@@ -103,7 +103,7 @@ func (p *Player) tick() {
 	default:
 		d = -time.Duration(p.draw(int(stepBack/time.Microsecond))) * time.Microsecond
 		if p.draw(2) == 0 {
-			d /= 1000
+			d = (d / 1000).Truncate(time.Microsecond) // as fine as the stores' clocks
 		}
 	}
 	if earliest := p.latest.Add(-stepBack); p.clock.Now().Add(d).Before(earliest) {
