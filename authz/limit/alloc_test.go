@@ -1,0 +1,51 @@
+//go:build !race
+
+package limit
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestMemoryAllocatesNothingForKnownKeys(t *testing.T) {
+	for _, n := range []int{1, 2, 4, fewOps, MaxOps} {
+		m := NewMemory(MemoryOptions{})
+		ops, states := make([]Op, n), make([]State, n)
+		for i := range ops {
+			tag := fmt.Appendf(nil, "tenant %d", i%3)
+			ops[i] = Op{Tag: tag, Key: fmt.Appendf(nil, "sluice:{%s}:%d", tag, i), Refill: NewRefill(Unit, time.Hour), Burst: 50, Cost: 1}
+		}
+		take := func() {
+			if _, err := m.Take(context.Background(), ops, states); err != nil {
+				t.Fatal(err)
+			}
+		}
+		take()
+		if got := testing.AllocsPerRun(100, take); got != 0 { // passing, then denied
+			t.Errorf("%d ops: %v allocations, want none", n, got)
+		}
+	}
+}
+
+func TestCallAllocatesNothing(t *testing.T) {
+	sha := "0123"
+	c := newCall(&sha)
+	ops := make([]Op, 4)
+	for i := range ops {
+		ops[i] = Op{Key: fmt.Appendf(nil, "sluice:{acme}:%d", i), Refill: NewRefill(Unit, time.Second), Burst: 10, Cost: 1}
+	}
+	states := make([]State, len(ops))
+	reply := string(appendNumbers(nil, 1, 5*Unit, 0, 0, 0, 100, 1, 9*Unit, 0, 1, 3, 3))
+	run := func() {
+		c.encode(ops, -1, 1000, true)
+		if err := decode(reply, ops, states); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	if got := testing.AllocsPerRun(100, run); got != 0 {
+		t.Errorf("%v allocations, want none", got)
+	}
+}
