@@ -1,0 +1,220 @@
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// files is how the files beside a policy are reached.
+type files struct {
+	read func(FileName) ([]byte, error)
+	glob func(pattern string) ([]FileName, error)
+}
+
+// maxFile is the largest file that we read.
+const maxFile = 64 << 20
+
+// Load reads a policy file and the files it names, which are relative to its
+// directory, and checks all of it. The findings are sorted; with an error
+// among them the policy is good for nothing but showing places.
+func Load(path string) (*Policy, Diagnostics) {
+	src, err := readFile(path)
+	if err != nil {
+		return &Policy{}, Diagnostics{{Pos: Pos{File: path}, Message: readProblem(err), Rule: ruleRead}}
+	}
+	return ParseIn(filepath.Dir(path), path, src)
+}
+
+// ParseIn is Load for a policy that comes from elsewhere, such as standard
+// input; the files it names are relative to dir.
+func ParseIn(dir, name string, src []byte) (*Policy, Diagnostics) {
+	within := func(f string) string {
+		if filepath.IsAbs(f) {
+			return f
+		}
+		return filepath.Join(dir, f)
+	}
+	return parse(name, src, files{
+		read: func(f FileName) ([]byte, error) { return readFile(within(string(f))) },
+		glob: func(pattern string) ([]FileName, error) {
+			found, err := filepath.Glob(within(pattern))
+			var names []FileName
+			for _, f := range found {
+				if rel, rerr := filepath.Rel(dir, f); rerr == nil && !filepath.IsAbs(pattern) {
+					f = rel
+				}
+				names = append(names, FileName(f))
+			}
+			return names, err
+		},
+	})
+}
+
+// Parse is Load for a policy in memory. The files it names are read with read;
+// without one they are left alone. Patterns of tenant_files need a directory:
+// see ParseIn.
+func Parse(name string, src []byte, read func(FileName) ([]byte, error)) (*Policy, Diagnostics) {
+	return parse(name, src, files{read: read})
+}
+
+func parse(name string, text []byte, fs files) (*Policy, Diagnostics) {
+	p := &Policy{}
+	d := &decoder{policy: p, files: fs, fields: map[reflect.Type][]fieldSpec{}, lists: map[FileName]*source{}, budget: expansion}
+	src, bad := readTree(name, text)
+	p.sources.main = src
+	d.src, d.list = src, bad
+	if len(bad) == 0 {
+		d.value(src.root, reflect.ValueOf(p).Elem(), "")
+		d.version()
+		d.tenantFiles()
+		d.src = src
+		d.keySets()
+	}
+	d.list.Sort()
+	return p, slices.CompactFunc(d.list, func(a, b Diagnostic) bool {
+		return a.Pos == b.Pos && a.Rule == b.Rule && a.Message == b.Message
+	})
+}
+
+// version wants the one version that there is.
+func (d *decoder) version() {
+	switch {
+	case d.policy.Version == 1:
+	case d.at("version") == nil:
+		d.errorf(d.src.root, "", ruleVersion, "the version is missing; want version: 1")
+	case !d.failed("version"):
+		d.errorf(d.at("version"), "version", ruleVersion, "version %d is unknown here; want 1", d.policy.Version)
+	}
+}
+
+// at is the node of a key at the top level.
+func (d *decoder) at(key string) *yaml.Node {
+	budget := lookupBudget
+	_, n := child(d.src.root, step{Key: key}, &budget)
+	return n
+}
+
+// failed tells whether there was an error about exactly this place.
+func (d *decoder) failed(path string) bool {
+	return slices.ContainsFunc(d.list, func(x Diagnostic) bool { return x.Path == path })
+}
+
+// tenantFiles appends the tenants of other files to those of the policy.
+func (d *decoder) tenantFiles() {
+	for i, pattern := range d.policy.TenantFiles {
+		path := elem("tenant_files", i)
+		for _, name := range d.matching(pattern, path) {
+			d.tenantFile(name, path)
+		}
+	}
+}
+
+// matching are the files that an entry of tenant_files means, sorted.
+func (d *decoder) matching(pattern, path string) []FileName {
+	at := func(rule, format string, args ...any) {
+		d.list = append(d.list, Diagnostic{Pos: d.policy.pos(path), Path: path, Message: fmt.Sprintf(format, args...), Rule: rule})
+	}
+	switch {
+	case d.files.read == nil:
+		return nil
+	case !strings.ContainsAny(pattern, `*?[\`):
+		return []FileName{FileName(pattern)}
+	case d.files.glob == nil:
+		at(ruleRead, "a pattern needs a directory to look into; want the name of a file")
+		return nil
+	}
+	names, err := d.files.glob(pattern)
+	if err != nil {
+		at(ruleFile, "%s is no pattern of file names; want one such as tenants/*.yaml", show(pattern))
+	} else if len(names) == 0 {
+		at(ruleRead, "no file fits %s; want at least one, or no such entry", show(pattern))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// tenantFile reads one file of tenants.
+func (d *decoder) tenantFile(name FileName, path string) {
+	if slices.ContainsFunc(d.policy.sources.tenants, func(t tenantSource) bool { return t.name == d.policy.fileName(name) }) {
+		return // two patterns that both fit
+	}
+	text, err := d.files.read(name)
+	if err != nil {
+		d.list = append(d.list, Diagnostic{Pos: d.policy.pos(path), Path: path, Message: readProblem(err), Rule: ruleRead})
+		return
+	}
+	src, bad := readTree(d.policy.fileName(name), text)
+	if len(bad) > 0 {
+		d.list = append(d.list, bad...)
+		return
+	}
+	d.src = src
+	first := len(d.policy.Tenants)
+	d.policy.sources.tenants = append(d.policy.sources.tenants, tenantSource{src, first})
+	if !d.is(src.root, yaml.SequenceNode, reflect.TypeFor[[]TenantSpec](), "") {
+		return
+	}
+	for i, n := range src.root.Content {
+		var t TenantSpec
+		d.value(n, reflect.ValueOf(&t).Elem(), elem("tenants", first+i))
+		d.policy.Tenants = append(d.policy.Tenants, t)
+	}
+}
+
+// keySets wants every jwks_file to be there; what it holds is read when keys are needed.
+func (d *decoder) keySets() {
+	if d.policy.Identity == nil || d.files.read == nil {
+		return
+	}
+	for i, s := range d.policy.Identity.Sources {
+		if s.JWT == nil || s.JWT.JWKSFile == "" {
+			continue
+		}
+		path := field(field(elem("identity.sources", i), "jwt"), "jwks_file")
+		if _, err := d.files.read(s.JWT.JWKSFile); err != nil {
+			d.list = append(d.list, Diagnostic{Pos: d.policy.pos(path), Path: path, Message: readProblem(err), Rule: ruleRead})
+		}
+	}
+}
+
+// fileName is the name under which a file beside the policy is shown.
+func (p *Policy) fileName(f FileName) string {
+	if filepath.IsAbs(string(f)) || p.sources.main == nil {
+		return string(f)
+	}
+	return filepath.Join(filepath.Dir(p.sources.main.name), string(f))
+}
+
+// readFile reads a file of a bearable size.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s is larger than %d MiB", path, maxFile>>20)
+	}
+	return text, err
+}
+
+// readProblem says why a file could not be read.
+func readProblem(err error) string {
+	var at *fs.PathError
+	switch {
+	case errors.As(err, &at):
+		return fmt.Sprintf("cannot read %s: %s; want a file that can be read", at.Path, at.Err)
+	default:
+		return fmt.Sprintf("cannot read the file: %s; want one that can be read", err)
+	}
+}
