@@ -1,0 +1,70 @@
+package policies
+
+// The rules of a policy as a whole. Those of single values stand in rules.go.
+const (
+	ruleRequired    = "required"        // a key that must be there is not
+	ruleMisplaced   = "misplaced-key"   // a key that belongs to another kind of thing
+	ruleNoEffect    = "no-effect"       // a key that nothing comes of
+	ruleNotEnforced = "not-enforced"    // this release reads it and does not do it
+	rulePlan        = "unknown-plan"    // no such plan
+	ruleRoute       = "unknown-route"   // no such route
+	ruleLimit       = "unknown-limit"   // no such limit in the plan
+	ruleTwice       = "duplicate-name"  // one name for two things
+	ruleEntryTwice  = "duplicate-entry" // a list says the same twice
+
+	ruleProxiesWide   = "trusted-proxies-wide"  // too many may name the client
+	ruleNoProxies     = "no-trusted-proxies"    // nobody may, but a key needs somebody
+	ruleProxyAllowed  = "trusted-proxy-allowed" // a proxy's own address passes
+	ruleIPv6Prefix    = "ipv6-prefix"           // how large an IPv6 client is
+	ruleSourceHidden  = "source-unreachable"    // an earlier source takes it all
+	ruleSourceLast    = "auth-request-last"     // the site's authenticator comes last
+	ruleScheme        = "credential-scheme"     // a scheme that is never a credential
+	ruleReserved      = "reserved-header"       // a header that cannot carry this
+	ruleNoIdentity    = "no-identity"           // needs to know who asks, and nobody does
+	ruleNoSource      = "no-source"             // credentials that no source looks for
+	ruleContradiction = "access-contradiction"  // one network, two verdicts
+	ruleHidden        = "access-hidden"         // an entry that an earlier rule decides
+	ruleUnreachable   = "access-unreachable"    // a rule that nobody gets to
+	ruleAllowAlone    = "access-allow-alone"    // an allow that nothing denies after
+	ruleNodes         = "nodes"                 // how many nodes
+	ruleEdgeRate      = "edge-rate"             // a rate that NGINX cannot hold
+	ruleEdgeNumber    = "edge-number"           // a number that NGINX cannot hold
+	ruleEdgeDelay     = "edge-delay"            // a delay that the burst makes pointless
+	ruleEdgePer       = "edge-per"              // NGINX does not know it yet when it counts
+	ruleSharedBurst   = "edge-shared-burst"     // a shared counter without a burst
+	ruleFewConns      = "edge-connections-low"  // a browser needs more
+	ruleZoneSize      = "edge-zone-size"        // the zones take much memory
+	ruleShadowMix     = "edge-shadow-mix"       // shadow and enforced limits meet
+	rulePerTwice      = "per-twice"             // a dimension twice
+	rulePerGlobal     = "per-global"            // global where it cannot be
+	rulePerForwarded  = "per-forwarded"         // a header that the client invents
+	rulePerCapture    = "per-capture"           // a capture that takes nothing
+	rulePerNever      = "per-never"             // a dimension that no source gives
+	ruleBurst         = "burst"                 // a bucket that holds nothing
+	ruleWait          = "wait"                  // a wait too long, or on what cannot wait
+	ruleReserve       = "reserve"               // shares that cannot be kept
+	ruleLog           = "window-log"            // more than a log keeps
+	ruleNotify        = "notify"                // steps out of order
+	ruleAnchor        = "anchor-day"            // a day that the period lacks
+	ruleLease         = "lease"                 // too short
+	ruleCountKind     = "count-kind"            // a kind that counts requests alone
+	ruleKindChanged   = "kind-changed"          // extending may change numbers, not kinds
+	ruleCycle         = "plan-cycle"            // plans that extend each other
+	ruleOverrideKind  = "override-kind"         // an override of another kind
+	ruleGrant         = "grant"                 // a grant that adds nothing
+	ruleKeyTwice      = "duplicate-credential"  // one credential, two owners
+	ruleLimitTwice    = "duplicate-limit"       // one name for two counters
+	ruleCost          = "cost"                  // what a request may cost
+	ruleNeverFits     = "never-fits"            // a cost that no bucket can hold
+	ruleReservedPath  = "reserved-path"         // paths that are ours
+	ruleRouteHidden   = "route-unreachable"     // another route takes it all
+	ruleLocation      = "shared-location"       // one location, two minds
+	ruleNoCatchAll    = "no-catch-all"          // requests that no route takes
+	ruleExemptPrefix  = "exempt-prefix"         // a health check that exempts a whole tree
+	ruleOtherMethods  = "other-methods"         // methods that slip through
+	ruleManyRegexes   = "many-regexes"          // NGINX tries them one by one
+	ruleHeaderClash   = "header-clash"          // two dialects, one header
+	rulePlaceholder   = "placeholder"           // braces that nothing fills
+	ruleJitter        = "retry-after-jitter"    // too much of it
+	rulePlainHTTP     = "plain-http"            // anybody can read along
+)
