@@ -26,8 +26,9 @@ type Compiled struct {
 	Routes    []Route
 	Responses Responses
 
-	keys   map[SHA256]KeyRef // by the hash of the API key
-	byName map[string]int    // routes
+	keys    map[SHA256]KeyRef // by the hash of the API key
+	byName  map[string]int    // routes
+	matcher matcher
 }
 
 // ClientRules say who the client is.
@@ -59,9 +60,6 @@ type SourceKind uint8
 // The kinds of credentials.
 const (
 	SourceAPIKey SourceKind = iota
-	SourceJWT
-	SourceClientCert
-	SourceAuthRequest
 )
 
 // Carrier is the part of a request that a value is taken from.
@@ -110,9 +108,6 @@ type AccessRule struct {
 type ClientSet struct {
 	All        bool
 	Networks   []netip.Prefix // sorted, without doubles; `private` is PrivateNetworks in here
-	Countries  []Country      // with groups spelled out
-	Continents []Continent
-	ASNs       []ASN
 	UserAgents []*Regex
 }
 

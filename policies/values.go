@@ -247,7 +247,7 @@ type Entry[T any] struct {
 // Item is a value read from a list file.
 type Item[T any] struct {
 	Value T
-	Line  int // in that file, from 1
+	Line  int `json:"-"` // in that file, from 1; no part of what the policy means
 }
 
 // All returns the values of a list in order, those of its files in their place.

@@ -1,0 +1,141 @@
+package policies
+
+import "slices"
+
+// Compile turns a policy that Validate found without errors into what the
+// renderer and the service use. It decides nothing anew: a policy with errors
+// is a bug of the caller.
+func Compile(p *Policy) *Compiled {
+	c := &Compiled{
+		Hash:      p.hash(),
+		Mode:      orDefault(p.Mode, ModeEnforce),
+		Client:    compileClient(p.ClientIP),
+		Nodes:     1,
+		Responses: compileResponses(p.Responses),
+	}
+	c.compilePlans(p)
+	c.Limits = compileLimits(p.Limits, false)
+	c.Identity = c.compileIdentity(p.Identity)
+	c.compileTenants(p)
+	c.compileRoutes(p)
+	if p.Edge != nil {
+		c.compileEdge(p.Edge)
+	}
+	for i := range c.Routes {
+		c.bindRoute(&c.Routes[i])
+	}
+	c.matcher = newMatcher(c.Routes)
+	return c
+}
+
+func orDefault[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
+
+// text turns named strings into plain ones; nil stays nil.
+func text[T ~string](list []T) []string {
+	if list == nil {
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = string(s)
+	}
+	return out
+}
+
+func compileClient(s *ClientIPSpec) ClientRules {
+	rules := ClientRules{IPv6Prefix: 64}
+	if s == nil {
+		return rules
+	}
+	if s.IPv6Prefix != nil {
+		rules.IPv6Prefix = *s.IPv6Prefix
+	}
+	rules.Trusted = networks(s.TrustedProxies)
+	rules.DenyDirect = s.Direct == DirectDeny
+	if len(rules.Trusted) > 0 {
+		rules.ProxyProtocol = s.Header == ProxyProtocol
+		if !rules.ProxyProtocol {
+			rules.Header = orDefault(s.Header, "X-Forwarded-For")
+		}
+	}
+	return rules
+}
+
+func compileResponses(s *ResponsesSpec) Responses {
+	if s == nil {
+		s = &ResponsesSpec{}
+	}
+	r := Responses{
+		Dialects:   s.Headers,
+		Body:       orDefault(s.Body, BodyProblem),
+		Languages:  s.MessageOrder,
+		Messages:   map[Language]string{},
+		SupportURL: string(s.SupportURL),
+	}
+	if r.Dialects == nil {
+		r.Dialects = []Dialect{DialectRateLimit}
+	}
+	if s.RetryAfterJitter != nil {
+		r.Jitter = int(*s.RetryAfterJitter)
+	}
+	for lang, msg := range s.Messages {
+		r.Messages[lang] = string(msg)
+	}
+	return r
+}
+
+// compileIdentity comes after the plans, which it points to.
+func (c *Compiled) compileIdentity(s *IdentitySpec) *Identity {
+	if s == nil {
+		return nil
+	}
+	id := &Identity{
+		Missing:  c.outcome(s.Missing, 401),
+		Invalid:  c.outcome(s.Invalid, 401),
+		Unlisted: c.outcome(s.Unlisted, 403),
+	}
+	for _, src := range s.Sources {
+		if src.APIKey != nil {
+			id.Sources = append(id.Sources, compileAPIKey(src.APIKey))
+		}
+	}
+	return id
+}
+
+func compileAPIKey(s *APIKeySpec) Source {
+	src := Source{Kind: SourceAPIKey, Scheme: string(s.Scheme), Prefix: string(s.Prefix)}
+	switch {
+	case s.Header != "":
+		src.Carrier, src.Name = CarrierHeader, string(s.Header)
+	case s.Query != "":
+		src.Carrier, src.Name = CarrierQuery, string(s.Query)
+	default:
+		src.Carrier, src.Name = CarrierCookie, string(s.Cookie)
+	}
+	return src
+}
+
+func (c *Compiled) outcome(f *Fallback, status int) Outcome {
+	switch {
+	case f == nil:
+		return Outcome{Plan: -1, Status: status}
+	case f.Plan != "":
+		return Outcome{Plan: c.planIndex(f.Plan)}
+	}
+	return Outcome{Plan: -1, Status: int(*f.Deny)}
+}
+
+// planIndex finds a plan that Validate has seen to exist.
+func (c *Compiled) planIndex(name Name) int {
+	i := slices.IndexFunc(c.Plans, func(p Plan) bool { return p.Name == string(name) })
+	if i < 0 {
+		panic("BUG: no plan " + name)
+	}
+	return i
+}

@@ -1,0 +1,229 @@
+package policies
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+func (c *Compiled) compilePlans(p *Policy) {
+	for i, name := range sortedKeys(p.Plans) {
+		c.Plans = append(c.Plans, Plan{
+			Index:    i,
+			Name:     string(name),
+			Priority: planPriority(p, name),
+			Limits:   compileLimits(planLimits(p, name), true),
+		})
+	}
+}
+
+// planLimits are the limits of a plan with those of the plans it extends: what
+// is said of one name is laid over the older, key by key. A plan that is not
+// there has none; a circle of plans ends where it closes.
+func planLimits(p *Policy, name Name) map[Name]LimitSpec {
+	merged := map[Name]LimitSpec{}
+	for _, plan := range slices.Backward(lineage(p, name)) {
+		for limit, spec := range p.Plans[plan].Limits {
+			merged[limit] = overlay(merged[limit], spec)
+		}
+	}
+	return merged
+}
+
+// lineage is the plan and those it extends, nearest first.
+func lineage(p *Policy, name Name) []Name {
+	var line []Name
+	for name != "" && !slices.Contains(line, name) {
+		line = append(line, name)
+		name = p.Plans[name].Extends
+	}
+	return line
+}
+
+func planPriority(p *Policy, name Name) Priority {
+	for _, plan := range lineage(p, name) {
+		if pr := p.Plans[plan].Priority; pr != "" {
+			return pr
+		}
+	}
+	return PriorityNormal
+}
+
+// overlay lays the keys that over says on those of base.
+func overlay(base, over LimitSpec) LimitSpec {
+	from, to := reflect.ValueOf(over), reflect.ValueOf(&base).Elem()
+	for i := range from.NumField() {
+		if f := from.Field(i); !f.IsZero() {
+			to.Field(i).Set(f)
+		}
+	}
+	return base
+}
+
+func compileLimits(specs map[Name]LimitSpec, inPlan bool) []Limit {
+	var limits []Limit
+	for _, name := range sortedKeys(specs) {
+		limits = append(limits, compileLimit(string(name), specs[name], inPlan))
+	}
+	return limits
+}
+
+func compileLimit(name string, s LimitSpec, inPlan bool) Limit {
+	l := Limit{
+		Name:     name,
+		Kind:     s.Kind(),
+		Per:      s.Per,
+		InPlan:   inPlan,
+		Shadow:   s.Mode == LimitShadow,
+		Requests: s.Count != nil && s.Count.Requests,
+		Status:   429,
+	}
+	if l.Kind == KindQuota {
+		l.Status = 402
+	}
+	if s.Status != nil {
+		l.Status = int(*s.Status)
+	}
+	if s.Rate != nil {
+		l.Rate = *s.Rate
+	}
+	if s.Burst != nil {
+		l.Burst = int64(*s.Burst)
+	}
+	l.ID = limitID(l)
+	return l
+}
+
+// Kind tells which kind of limit this is, empty when the file says none.
+func (s *LimitSpec) Kind() LimitKind {
+	switch {
+	case s.Rate != nil:
+		return KindRate
+	case s.Window != nil:
+		return KindWindow
+	case s.Quota != nil:
+		return KindQuota
+	case s.Concurrency != nil:
+		return KindConcurrency
+	case s.Retries != nil:
+		return KindRetries
+	}
+	return ""
+}
+
+// limitID is the part of a counter's key that the limit gives: its name, and a
+// hash of what makes it another counter.
+func limitID(l Limit) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s|plan=%t|requests=%t", l.Kind, l.InPlan, l.Requests)
+	for _, d := range l.Per {
+		fmt.Fprintf(&b, "|%s=%q", d.Kind, d.Name)
+		if d.Capture != nil {
+			fmt.Fprintf(&b, "~%q", d.Capture.Source)
+		}
+	}
+	sum := sha256.Sum256([]byte(b.String()))
+	return l.Name + "-" + hex.EncodeToString(sum[:4])
+}
+
+func (c *Compiled) compileTenants(p *Policy) {
+	c.keys = map[SHA256]KeyRef{}
+	for i := range p.Tenants {
+		s := &p.Tenants[i]
+		plan := c.planIndex(s.Plan)
+		t := Tenant{
+			ID:       string(s.ID),
+			Plan:     plan,
+			Disabled: s.Disabled,
+			Networks: networks(s.CIDRs),
+			Limits:   overridden(c.Plans[plan].Limits, s.Overrides),
+		}
+		for j, k := range s.Keys {
+			t.Keys = append(t.Keys, c.compileKey(&t, k))
+			c.keys[k.SHA256] = KeyRef{Tenant: i, Key: j}
+		}
+		c.Tenants = append(c.Tenants, t)
+	}
+}
+
+// overridden are a plan's limits with a tenant's numbers; the plan's own
+// slice when there are none.
+func overridden(limits []Limit, overrides map[Name]OverrideSpec) []Limit {
+	if len(overrides) == 0 {
+		return limits
+	}
+	limits = slices.Clone(limits)
+	for i := range limits {
+		o := overrides[Name(limits[i].Name)]
+		if o.Rate != nil {
+			limits[i].Rate = *o.Rate
+		}
+		if o.Burst != nil {
+			limits[i].Burst = int64(*o.Burst)
+		}
+	}
+	return limits
+}
+
+func (c *Compiled) compileKey(t *Tenant, s KeySpec) Key {
+	k := Key{
+		ID:       string(s.ID),
+		Hash:     s.SHA256,
+		Plan:     t.Plan,
+		Disabled: s.Disabled,
+		Networks: networks(s.CIDRs),
+		Limits:   t.Limits,
+	}
+	if s.Plan != "" {
+		k.Plan = c.planIndex(s.Plan)
+		k.Limits = splitPlans(c.Plans[k.Plan].Limits, t.Limits)
+	}
+	return k
+}
+
+// splitPlans are the limits of a key with a plan of its own: of that plan those
+// that count by something narrower than a tenant, of the tenant's the others.
+func splitPlans(own, tenant []Limit) []Limit {
+	var limits []Limit
+	for _, l := range own {
+		if l.perKey() {
+			limits = append(limits, l)
+		}
+	}
+	for _, l := range tenant {
+		if !l.perKey() {
+			limits = append(limits, l)
+		}
+	}
+	return limits
+}
+
+func (l *Limit) perKey() bool {
+	return slices.ContainsFunc(l.Per, func(d Dim) bool {
+		return d.Kind == DimKey || d.Kind == DimUser || d.Kind == DimScope || d.Kind == DimIP
+	})
+}
+
+// planSet marks the named plans; nil when none is named.
+func (c *Compiled) planSet(names []Name) []bool {
+	if names == nil {
+		return nil
+	}
+	set := make([]bool, len(c.Plans))
+	for name := range maps.Keys(asSet(names)) {
+		set[c.planIndex(name)] = true
+	}
+	return set
+}
+
+func asSet[T comparable](list []T) map[T]bool {
+	set := make(map[T]bool, len(list))
+	for _, v := range list {
+		set[v] = true
+	}
+	return set
+}
