@@ -114,6 +114,10 @@ func (b *bucket) state(op *Op, now int64, fits bool) State {
 // a is not negative, b and c are positive; the product may have 128 bits.
 func mulDiv(a, b, c int64) (quotient int64, rest bool) {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi == 0 && lo <= maxMicros { // most are small, and divide faster
+		q := int64(lo) / c
+		return q, q*c != int64(lo)
+	}
 	if hi >= uint64(c) {
 		return maxMicros, false
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,9 +148,14 @@ func (r *Redis) load(ctx context.Context, seen uint64) error {
 }
 
 // unavailable wraps a failure and what caused it. When the context is over, that
-// is the cause, whatever the client made of it.
+// is the cause, whatever the client made of it; its own timer may even be a
+// moment earlier than the context's.
 func unavailable(ctx context.Context, err error) error {
-	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
+	cause := ctx.Err()
+	if cause == nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		cause = context.DeadlineExceeded
+	}
+	if cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w: %w", ErrUnavailable, cause, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
