@@ -1,0 +1,27 @@
+// Package authz is the service that NGINX asks about requests: allow or deny,
+// what is left, and when to come back.
+//
+// One question goes through it like this:
+//
+//  1. The server (server.go) reads the head of a subrequest, and never a body.
+//     Request (request.go) is views into fasthttp's buffers; nothing else reads
+//     incoming headers.
+//  2. Engine.Decide (engine.go) loads the policy once: a bound (bind.go), which
+//     Swap has built completely and published with one pointer.
+//  3. The route comes from the path of the subrequest (route.go), the tenant and
+//     plan from the first credential that is shown (identity.go), the client
+//     from an address (address.go). Refusals that need no counter leave here.
+//  4. Every limit that applies becomes one op (charge.go) with the name of its
+//     counter (keys.go). The store charges all of them or none. If it cannot, the
+//     route's fail mode decides.
+//  5. Decision (decision.go) is written as 204, 401 or 403 and headers
+//     (answer.go, dialect.go). Denials are logged afterwards, by another
+//     goroutine (denials.go).
+//
+// Rules of the house. Authz stands on floor 2: it imports policies and
+// authz/limit, and never gen. The path of a decision takes no lock of its own,
+// allocates nothing of its own, logs nothing and never calls back; what it needs
+// is resolved when a policy is swapped in. Whatever goes wrong in it, a panic
+// included, ends as a Decision. No byte of a credential, user or header value
+// leaves it: not in a counter's name, an answer or a log line.
+package authz

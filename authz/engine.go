@@ -1,0 +1,145 @@
+package authz
+
+import (
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"sluice/authz/limit"
+	"sluice/policies"
+)
+
+// DefaultDeadline is how long a decision may wait for a store on the network.
+const DefaultDeadline = 20 * time.Millisecond
+
+// Options are the choices of an Engine; the zero value is good.
+type Options struct {
+	// Deadline is how long a decision may wait for the store, waiting for a
+	// connection included. 0 sets none: for stores that never wait. For others
+	// DefaultDeadline is meant.
+	Deadline time.Duration
+	// Log gets what nobody asked for: a panic, once. nil: slog.Default.
+	Log *slog.Logger
+	// Now is the clock of X-RateLimit-Reset, and of nothing else; nil: time.Now.
+	Now func() time.Time
+	// Jitter gives numbers from 0 up to, not including, 1 for Retry-After; nil:
+	// random ones.
+	Jitter func() float64
+}
+
+// Engine decides. Its methods are safe for concurrent use.
+type Engine struct {
+	store    limit.Store
+	deadline time.Duration
+	log      *slog.Logger
+	now      func() time.Time
+	jitter   func() float64
+	state    atomic.Pointer[bound]
+	counters counters
+}
+
+// New makes an engine that has no policy yet: until the first Swap the mode in
+// each question's path decides.
+func New(store limit.Store, o Options) *Engine {
+	e := &Engine{store: store, deadline: o.Deadline, log: o.Log, now: o.Now, jitter: o.Jitter}
+	if e.log == nil {
+		e.log = slog.Default()
+	}
+	if e.now == nil {
+		e.now = time.Now
+	}
+	if e.jitter == nil {
+		e.jitter = rand.Float64
+	}
+	return e
+}
+
+// Swap puts another policy in force, all at once; decisions under way finish by
+// the old one. Counters live in the store and go on. A policy that says what
+// cannot be enforced is refused, and the old one stays.
+func (e *Engine) Swap(c *policies.Compiled) error {
+	b, err := bind(c)
+	if err != nil {
+		return err
+	}
+	e.state.Store(b)
+	return nil
+}
+
+// Policy is the policy in force, nil before the first Swap.
+func (e *Engine) Policy() *policies.Compiled {
+	if b := e.state.Load(); b != nil {
+		return b.policy
+	}
+	return nil
+}
+
+// Decide answers a question. Every failure is a Decision. d is overwritten and
+// keeps nothing of req.
+func (e *Engine) Decide(req *Request, d *Decision) {
+	b := e.state.Load()
+	d.reset(b)
+	defer e.finish(req, d)
+	if b == nil {
+		d.fail(req.Mode, ReasonNone)
+		return
+	}
+	e.decide(b, req, d)
+	if b.epoch {
+		d.now = e.now()
+	}
+	if d.Verdict == Deny && d.Wait > 0 && b.policy.Responses.Jitter > 0 {
+		d.jitter = e.jitter()
+	}
+}
+
+func (e *Engine) decide(b *bound, req *Request, d *Decision) {
+	if b.policy.Mode == policies.ModeDisabled {
+		return
+	}
+	r, known := b.route(req, d)
+	if !known || len(req.Policy) > 0 && string(req.Policy) != b.policy.Hash {
+		e.counters.skew.Add(1)
+	}
+	if r == nil && !known {
+		d.fail(req.Mode, ReasonNone)
+	}
+	if r == nil || !r.Asked {
+		return
+	}
+	e.decideRoute(req, r, d)
+	if d.Verdict == Deny && b.policy.Mode == policies.ModeShadow {
+		d.soften()
+	}
+}
+
+func (e *Engine) decideRoute(req *Request, r *boundRoute, d *Decision) {
+	c := newClient(req.IP, d.bound.policy.Client.IPv6Prefix)
+	d.Route, d.Client, d.Cost = r.Name, c.prefix, r.Cost
+	id, ok := d.bound.identify(req, c, d)
+	if !ok || !r.admits(&id, d) || req.Exempt {
+		return
+	}
+	e.charge(req, r, &id, c, d)
+}
+
+// finish counts the decision. A panic on the way to it is a mistake of ours,
+// which must not decide for anybody: the fail mode of the question does.
+func (e *Engine) finish(req *Request, d *Decision) {
+	if p := recover(); p != nil {
+		// A panic may have left anything behind: the buffers are not used again.
+		*d = Decision{told: -1, Err: errPanic}
+		d.fail(req.Mode, ReasonNone)
+		if e.counters.panics.Add(1) == 1 {
+			e.log.Error("a decision panicked: the fail mode decides; later ones are only counted",
+				"panic", p, "stack", string(debug.Stack()))
+		}
+	}
+	e.counters.count(d)
+}
+
+// errPanic stands in Decision.Err for a panic, whose text is in the log.
+var errPanic = errors.New("the decision panicked")

@@ -1,0 +1,172 @@
+package authz
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"strings"
+
+	"sluice/policies"
+)
+
+// identity is who asks, by credential.
+type identity struct {
+	tenant *boundTenant // nil: nobody known, the client's address stands for him
+	key    *boundKey
+	plan   int    // -1: none
+	rules  []rule // what his plan limits
+	shown  bool   // a credential came, good or not
+}
+
+// identify takes the first credential that is present. It returns false when d
+// is already a refusal.
+func (b *bound) identify(req *Request, c client, d *Decision) (identity, bool) {
+	if b.policy.Identity == nil {
+		return identity{plan: -1}, true
+	}
+	for i := range b.sources {
+		if value := b.sources[i].credential(req); len(value) > 0 {
+			return b.identifyKey(value, c, d)
+		}
+	}
+	return b.outcome(b.policy.Identity.Missing, false, d)
+}
+
+// credential is the API key in a question, empty when the client shows none
+// that is ours. What NGINX found unfit is returned as it came: no API key.
+func (s *source) credential(req *Request) []byte {
+	value := req.value(s.field)
+	if len(value) == 0 || string(value) == policies.InvalidCredential {
+		return value
+	}
+	if n := len(s.Scheme); n > 0 {
+		if len(value) <= n || value[n] != ' ' || !foldEqual(value[:n], s.Scheme) {
+			return nil
+		}
+		value = bytes.TrimLeft(value[n:], " ")
+	}
+	if !bytes.HasPrefix(value, []byte(s.Prefix)) {
+		return nil
+	}
+	return value
+}
+
+// foldEqual compares ASCII without regard to case.
+func foldEqual(a []byte, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if lower(a[i]) != lower(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+func (b *bound) identifyKey(value []byte, c client, d *Decision) (identity, bool) {
+	ref, ok := b.lookup(value)
+	if !ok {
+		return b.outcome(b.policy.Identity.Invalid, true, d)
+	}
+	t := &b.policy.Tenants[ref.Tenant]
+	k := &t.Keys[ref.Key]
+	d.Tenant, d.Key = t.ID, k.ID
+	d.setPlan(k.Plan)
+	switch {
+	case t.Disabled || k.Disabled:
+		d.deny(ReasonDisabled, 403)
+		return identity{}, false
+	case !c.within(t.Networks) || !c.within(k.Networks):
+		d.deny(ReasonAddress, 403)
+		return identity{}, false
+	}
+	tenant := &b.tenants[ref.Tenant]
+	key := &tenant.keys[ref.Key]
+	return identity{tenant: tenant, key: key, plan: k.Plan, rules: key.rules, shown: true}, true
+}
+
+// lookup finds an API key by its hash. How long the index takes tells something
+// of a hash at most, which helps nobody to a key; the comparison that decides
+// tells nothing.
+func (b *bound) lookup(value []byte) (policies.KeyRef, bool) {
+	if len(value) > policies.MaxCredential || string(value) == policies.InvalidCredential {
+		return policies.KeyRef{}, false
+	}
+	sum := policies.SHA256(sha256.Sum256(value))
+	ref, ok := b.policy.KeyByHash(sum)
+	if !ok {
+		return policies.KeyRef{}, false
+	}
+	want := &b.policy.Tenants[ref.Tenant].Keys[ref.Key].Hash
+	return ref, subtle.ConstantTimeCompare(sum[:], want[:]) == 1
+}
+
+// outcome is what the policy has for those without a good credential: a plan,
+// counted by address, or a refusal.
+func (b *bound) outcome(o policies.Outcome, shown bool, d *Decision) (identity, bool) {
+	if o.Plan < 0 {
+		d.deny(ReasonCredential, o.Status)
+		d.challenge = o.Status == 401
+		return identity{}, false
+	}
+	d.setPlan(o.Plan)
+	return identity{plan: o.Plan, rules: b.plans[o.Plan], shown: shown}, true
+}
+
+func (d *Decision) setPlan(i int) {
+	p := &d.bound.policy.Plans[i]
+	d.Plan, d.Priority = p.Name, p.Priority
+}
+
+// admits tells whether the plan may use the route; if not, d is the refusal.
+// Who showed no credential is asked for one: it may bring a plan that may.
+func (r *boundRoute) admits(id *identity, d *Decision) bool {
+	if r.Plans == nil || id.plan >= 0 && r.Plans[id.plan] {
+		return true
+	}
+	if id.shown {
+		d.deny(ReasonPlan, 403)
+	} else {
+		d.deny(ReasonPlan, 401)
+		d.challenge = true
+	}
+	return false
+}
+
+// challenges is WWW-Authenticate for the sources in their order, each scheme
+// once. A key that comes without a scheme is asked for as ApiKey.
+func challenges(sources []policies.Source) string {
+	var list []string
+	for i := range sources {
+		scheme := sources[i].Scheme
+		if sources[i].Carrier != policies.CarrierHeader || scheme == "" {
+			scheme = "ApiKey"
+		}
+		list = append(list, scheme+` realm="sluice"`)
+	}
+	if len(list) == 0 {
+		return `ApiKey realm="sluice"`
+	}
+	return strings.Join(compact(list), ", ")
+}
+
+// compact drops what is already there.
+func compact(list []string) []string {
+	seen := map[string]bool{}
+	out := list[:0]
+	for _, s := range list {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}

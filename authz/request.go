@@ -1,0 +1,112 @@
+package authz
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/policies"
+)
+
+// maxFields is how many header fields of a question are kept. NGINX sends one
+// for each credential and each `per` value of the policy.
+const maxFields = 256
+
+// Request is one question. Its byte slices are borrowed from whoever filled it
+// and hold until Reset; Decide keeps none of them.
+type Request struct {
+	// Mode is what NGINX does itself when the service is away: FailOpen or
+	// FailClosed.
+	Mode policies.FailMode
+	// Route is the name of the route that NGINX chose.
+	Route []byte
+	// Method, URI (raw, with its query) and Host are those of the client's request.
+	Method, URI, Host []byte
+	// IP is the client's address, after trusted proxies.
+	IP []byte
+	// Policy is the hash of the policy that NGINX was rendered from.
+	Policy []byte
+	// Exempt tells that an access rule freed the client from all limits.
+	Exempt bool
+
+	fields []field // credentials and values, in the order they came
+}
+
+// field is a header field whose meaning only the policy knows.
+type field struct{ name, value []byte }
+
+// Reset makes r empty and lets go of everything borrowed.
+func (r *Request) Reset() {
+	clear(r.fields)
+	*r = Request{fields: r.fields[:0]}
+}
+
+// Read fills r from a subrequest of NGINX, which it borrows. It tells whether
+// the path is one of ours: AuthPrefix, open or closed, a route.
+func (r *Request) Read(from *fasthttp.RequestHeader) bool {
+	r.Reset()
+	if !r.readPath(from.RequestURI()) {
+		return false
+	}
+	for name, value := range from.All() {
+		r.Set(name, value)
+	}
+	return true
+}
+
+func (r *Request) readPath(uri []byte) bool {
+	rest, ours := bytes.CutPrefix(uri, []byte(policies.AuthPrefix))
+	if !ours {
+		return false
+	}
+	if i := bytes.IndexByte(rest, '?'); i >= 0 {
+		rest = rest[:i]
+	}
+	mode, route, _ := bytes.Cut(rest, []byte("/"))
+	switch {
+	case len(route) == 0 || bytes.IndexByte(route, '/') >= 0:
+		return false
+	case string(mode) == "open":
+		r.Mode = policies.FailOpen
+	case string(mode) == "closed":
+		r.Mode = policies.FailClosed
+	default:
+		return false
+	}
+	r.Route = route
+	return true
+}
+
+// Set puts in one header field, borrowing both slices. The name is in the form
+// that fasthttp normalises to, such as X-Api-Key. Of two fields with one name
+// the first counts.
+func (r *Request) Set(name, value []byte) {
+	switch string(name) {
+	case policies.HeaderMethod:
+		r.Method = value
+	case policies.HeaderURI:
+		r.URI = value
+	case policies.HeaderHost:
+		r.Host = value
+	case policies.HeaderIP:
+		r.IP = value
+	case policies.HeaderPolicy:
+		r.Policy = value
+	case policies.HeaderExempt:
+		r.Exempt = string(value) == "1"
+	default:
+		if len(r.fields) < maxFields {
+			r.fields = append(r.fields, field{name, value})
+		}
+	}
+}
+
+// value finds a field by its normalised name; nil when it is absent or empty.
+func (r *Request) value(name []byte) []byte {
+	for i := range r.fields {
+		if f := &r.fields[i]; bytes.Equal(f.name, name) && len(f.value) > 0 {
+			return f.value
+		}
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package authz
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	// maxHead is how large the head of a question may be, in bytes. NGINX sends
+	// what its own buffers held; a larger head would be answered 431, which no
+	// configuration of ours takes for an allow.
+	maxHead = 64 << 10
+	// readTimeout is how long the rest of a head may take once it has begun, and
+	// how long a new connection may say nothing.
+	readTimeout = 5 * time.Second
+	// idleTimeout is longer than NGINX keeps idle connections (60 s), so that it
+	// is NGINX who closes them, and no question meets a closed one.
+	idleTimeout = 90 * time.Second
+	// writeTimeout bounds a peer that does not read its answers.
+	writeTimeout = 5 * time.Second
+	// defaultGrace is how long Serve waits for requests in flight.
+	defaultGrace = 5 * time.Second
+)
+
+// ServeOptions are the choices of Serve.
+type ServeOptions struct {
+	// Listen is unix:PATH or HOST:PORT. It is not used when Listener is set.
+	Listen string
+	// Listener is where to accept; Serve closes it.
+	Listener net.Listener
+	// Peers are who may ask over TCP; nil: LoopbackPeers.
+	Peers []netip.Prefix
+	// Ready is called once with the address, when connections are accepted.
+	Ready func(net.Addr)
+	// Log gets one line for each denial, and what happens to the server; nil:
+	// slog.Default.
+	Log *slog.Logger
+	// DenialsPerSecond is how many denials are written in a second; the rest is
+	// counted in a line of its own. 100 if 0.
+	DenialsPerSecond int
+	// Grace is how long requests in flight may take when ctx ends; 5 s if 0.
+	Grace time.Duration
+}
+
+// Serve answers NGINX until ctx ends. It then accepts no more, answers what is
+// in flight, and writes the log lines that wait. The error is that of listening,
+// or tells what was cut off.
+func Serve(ctx context.Context, e *Engine, o ServeOptions) error {
+	log := o.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	ln := o.Listener
+	if ln == nil {
+		var err error
+		if ln, err = Listen(ctx, o.Listen); err != nil {
+			return err
+		}
+	}
+	denials := newDenialLog(log, o.DenialsPerSecond)
+	defer denials.close()
+	h := newHandler(e, denials)
+	server := newServer(h, log)
+	peers := o.Peers
+	if peers == nil {
+		peers = LoopbackPeers()
+	}
+	failed := make(chan error, 1)
+	go func() {
+		failed <- server.Serve(&peerListener{Listener: ln, peers: peers, refused: denials.stranger})
+	}()
+	log.Info("serving", "listen", ln.Addr().String(), "network", ln.Addr().Network())
+	if o.Ready != nil {
+		o.Ready(ln.Addr())
+	}
+	select {
+	case err := <-failed:
+		return fmt.Errorf("cannot serve on %q: %w", ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	return stop(server, e, o.Grace, log)
+}
+
+// stop ends the server within the grace period.
+func stop(server *fasthttp.Server, e *Engine, grace time.Duration, log *slog.Logger) error {
+	if grace <= 0 {
+		grace = defaultGrace
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err := server.ShutdownWithContext(ctx)
+	log.Info("stopped", "open_connections", server.GetOpenConnectionsCount(), "decisions", e.Counters())
+	if err != nil {
+		return fmt.Errorf("cannot answer everything within %s: %w", grace, err)
+	}
+	return nil
+}
+
+func newServer(h *handler, log *slog.Logger) *fasthttp.Server {
+	return &fasthttp.Server{
+		Handler:                      h.serve,
+		HeaderReceived:               dropBody,
+		ReadBufferSize:               maxHead,
+		WriteBufferSize:              4 << 10,
+		ReadTimeout:                  readTimeout,
+		WriteTimeout:                 writeTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxRequestBodySize:           1,
+		DisablePreParseMultipartForm: true,
+		NoDefaultServerHeader:        true,
+		NoDefaultDate:                true,
+		NoDefaultContentType:         true,
+		CloseOnShutdown:              true,
+		LazyRequestTime:              true,
+		SecureErrorLogMessage:        true,
+		Logger:                       serverLog{log},
+	}
+}
+
+// dropBody answers a question that announces a body as if it had none: the
+// subrequest inherits the client's Content-Length, not the body. What may follow
+// is not read, so the connection ends with the answer.
+func dropBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if n := h.ContentLength(); n > 0 || n == -1 {
+		h.SetContentLength(0)
+		h.Del(fasthttp.HeaderExpect)
+		h.SetConnectionClose()
+	}
+	return fasthttp.RequestConfig{}
+}
+
+// handler answers questions with an engine.
+type handler struct {
+	engine    *Engine
+	denials   *denialLog
+	exchanges sync.Pool // of *exchange
+}
+
+// exchange is one question and its answer; it is used again and again.
+type exchange struct {
+	request  Request
+	decision Decision
+}
+
+func newHandler(e *Engine, denials *denialLog) *handler {
+	return &handler{engine: e, denials: denials, exchanges: sync.Pool{New: func() any { return new(exchange) }}}
+}
+
+func (h *handler) serve(ctx *fasthttp.RequestCtx) {
+	if !ctx.IsGet() && !ctx.IsHead() {
+		ctx.Response.SetStatusCode(fasthttp.StatusMethodNotAllowed)
+		ctx.Response.Header.Set(fasthttp.HeaderAllow, "GET, HEAD")
+		return
+	}
+	x := h.exchanges.Get().(*exchange)
+	if x.request.Read(&ctx.Request.Header) {
+		h.engine.Decide(&x.request, &x.decision)
+		x.decision.Write(&ctx.Response)
+		h.denials.note(&x.decision)
+	} else {
+		ctx.Response.SetStatusCode(fasthttp.StatusNotFound)
+	}
+	// The request's views end with this call, and a pool keeps what it is given.
+	x.request.Reset()
+	h.exchanges.Put(x)
+}
+
+// serverLog gives fasthttp's own lines to the log. They are about connections,
+// and without the content of requests (SecureErrorLogMessage).
+type serverLog struct{ log *slog.Logger }
+
+// Printf implements fasthttp.Logger.
+func (l serverLog) Printf(format string, args ...any) {
+	l.log.Warn("connection", "problem", fmt.Sprintf(format, args...))
+}
