@@ -52,24 +52,19 @@ const (
 	// sweepStep is how many slots a newcomer looks at in its own shard. More than
 	// one, so that room is found faster than it is used.
 	sweepStep = 4
-	// roomStep is how many slots of every shard are looked at when there is no
-	// room: at most 4096 in all, some tens of microseconds.
-	roomStep = 16
+	// roomStep is how many slots of a shard are looked at when there is no room, and
+	// roomLook how many in all: some tens of microseconds.
+	roomStep = 64
+	roomLook = 4096
 	// fewOps fit on the stack.
 	fewOps = 8
 )
-
-type shard struct {
-	mu sync.Mutex
-	table
-	_ [128 - 48]byte // locks of two shards share no cache line, nor a pair of them
-}
 
 // cell is the work on one op.
 type cell struct {
 	shard  *shard
 	hash   uint64
-	slot   int // in the shard, -1 for a newcomer
+	entry  *entry // nil for a newcomer; good until the next insert
 	bucket bucket
 	fits   bool
 	write  bool
@@ -90,6 +85,9 @@ func NewMemory(o MemoryOptions) *Memory {
 		m.limit = 1_000_000
 	}
 	m.full = fmt.Errorf("%w: cannot keep more than %d keys: every bucket is in use", ErrUnavailable, m.limit)
+	for i := range m.shards {
+		m.shards[i].parts = make([]table, 1)
+	}
 	if now := o.Now; now != nil {
 		base := now()
 		m.clock = func() int64 { return now().Sub(base).Microseconds() }
@@ -154,7 +152,7 @@ func (m *Memory) address(ops []Op, cells []cell) (set shardSet) {
 		n := maphash.Bytes(m.seed, ops[i].Tag) % shardCount
 		set[n/64] |= 1 << (n % 64)
 		cells[i].shard = &m.shards[n]
-		cells[i].hash = maphash.Bytes(m.seed, ops[i].Key) | 1 // 0 is a free slot
+		cells[i].hash = maphash.Bytes(m.seed, ops[i].Key) | usedBit
 	}
 	return set
 }
@@ -167,8 +165,8 @@ func (m *Memory) decide(set *shardSet, ops []Op, cells []cell, now int64, charge
 	pass := true
 	for i := range ops {
 		op, c := &ops[i], &cells[i]
-		if c.slot = c.shard.find(c.hash, op.Key); c.slot >= 0 {
-			c.bucket, c.write = c.shard.slots[c.slot].adopt(op, now)
+		if c.entry = c.shard.part(c.hash).find(c.hash, op.Key); c.entry != nil {
+			c.bucket, c.write = c.entry.adopt(op, now)
 		} else {
 			c.bucket, c.write = fullBucket(op, now), false
 		}
@@ -182,7 +180,7 @@ func (m *Memory) decide(set *shardSet, ops []Op, cells []cell, now int64, charge
 	for i := range cells {
 		if c := &cells[i]; pass && c.fits {
 			c.write = true
-			if c.slot < 0 {
+			if c.entry == nil {
 				newcomers++
 			}
 		}
@@ -202,14 +200,15 @@ func (m *Memory) store(ops []Op, cells []cell, now int64, pass bool) {
 		if pass && c.fits {
 			c.bucket.charge(&ops[i], now)
 		}
-		if c.write && c.slot >= 0 {
-			c.shard.slots[c.slot].bucket = c.bucket
+		if c.write && c.entry != nil {
+			c.entry.bucket = c.bucket
 		}
 	}
 	for i := range cells {
 		c := &cells[i]
-		if c.write && c.slot < 0 {
-			m.keys.Add(-int64(c.shard.sweep(sweepStep, now, m.grace)))
+		if c.write && c.entry == nil {
+			_, dropped := c.shard.sweep(sweepStep, now, m.grace)
+			m.keys.Add(-int64(dropped))
 			c.shard.insert(c.hash, ops[i].Key, c.bucket)
 		}
 	}
@@ -230,15 +229,14 @@ func (m *Memory) reserve(newcomers int) bool {
 // makeRoom drops buckets that are full again, wherever they are. It holds no
 // other lock, and takes up where the last one ended.
 func (m *Memory) makeRoom(now int64, wanted int) {
-	for range shardCount {
+	for look, visits := roomLook, 0; look > 0 && wanted > 0 && visits < 4*shardCount; visits++ {
 		s := &m.shards[m.hand.Add(1)%shardCount]
 		s.mu.Lock()
-		dropped := s.sweep(roomStep, now, m.grace)
+		looked, dropped := s.sweep(roomStep, now, m.grace)
 		s.mu.Unlock()
 		m.keys.Add(-int64(dropped))
-		if wanted -= dropped; wanted <= 0 {
-			return
-		}
+		look -= looked
+		wanted -= dropped
 	}
 }
 

@@ -6,7 +6,7 @@ package limit
 type table struct {
 	slots []entry // a power of two, at most three quarters used
 	used  int
-	hand  int // where the next sweep goes on
+	hand  int // where the next sweep goes on; always a slot, or 0
 }
 
 // entry is 64 bytes. A hash of 0 marks a free slot.
@@ -18,26 +18,26 @@ type entry struct {
 
 const minSlots = 8
 
-// find returns the slot of key, or -1.
-func (t *table) find(hash uint64, key []byte) int {
+// find returns the entry of key, or nil.
+func (t *table) find(hash uint64, key []byte) *entry {
 	if t.used == 0 {
-		return -1
+		return nil
 	}
 	mask := len(t.slots) - 1
 	for i := int(hash) & mask; t.slots[i].hash != 0; i = (i + 1) & mask {
-		if t.slots[i].hash == hash && t.slots[i].key == string(key) {
-			return i
+		if e := &t.slots[i]; e.hash == hash && e.key == string(key) {
+			return e
 		}
 	}
-	return -1
+	return nil
 }
 
 // insert adds a key that is not there. Slots found before may have moved.
-func (t *table) insert(hash uint64, key []byte, b bucket) {
+func (t *table) insert(e entry) {
 	if (t.used+1)*4 > len(t.slots)*3 {
 		t.resize(max(minSlots, len(t.slots)*2))
 	}
-	t.place(entry{hash: hash, key: string(key), bucket: b})
+	t.place(e)
 	t.used++
 }
 
@@ -76,12 +76,11 @@ func (t *table) remove(i int) {
 	t.used--
 }
 
-// sweep looks at count slots, drops the buckets that have been full for grace
-// microseconds, and returns how many it dropped. Slots found before may have
-// moved.
-func (t *table) sweep(count int, now, grace int64) (dropped int) {
-	for range min(count, len(t.slots)) {
-		t.hand &= len(t.slots) - 1
+// sweep looks at up to count slots, to the end of the table at most, and drops
+// the buckets that have been full for grace microseconds. At the end hand is 0.
+// Slots found before may have moved.
+func (t *table) sweep(count int, now, grace int64) (looked, dropped int) {
+	for ; looked < count && t.hand < len(t.slots); looked++ {
 		e := &t.slots[t.hand]
 		if e.hash != 0 && now-e.time >= grace && e.full(now-grace) {
 			t.remove(t.hand) // what moves in is looked at next
@@ -90,8 +89,12 @@ func (t *table) sweep(count int, now, grace int64) (dropped int) {
 		}
 		t.hand++
 	}
+	if t.hand < len(t.slots) {
+		return looked, dropped
+	}
+	t.hand = 0
 	if size := len(t.slots); size > minSlots && t.used*8 < size {
 		t.resize(size / 2)
 	}
-	return dropped
+	return looked, dropped
 }

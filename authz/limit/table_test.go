@@ -12,27 +12,32 @@ func TestTableIsAMap(t *testing.T) {
 	t.Parallel()
 	seed := maphash.MakeSeed()
 	for name, hash := range map[string]func([]byte) uint64{
-		"hashes":              func(key []byte) uint64 { return maphash.Bytes(seed, key) | 1 },
-		"crowded hashes":      func(key []byte) uint64 { return maphash.Bytes(seed, key)%5 | 1 },
-		"all one hash (C085)": func([]byte) uint64 { return 7 },
+		"hashes":              func(key []byte) uint64 { return maphash.Bytes(seed, key) | usedBit },
+		"crowded hashes":      func(key []byte) uint64 { return maphash.Bytes(seed, key)%5 | usedBit },
+		"all one hash (C085)": func([]byte) uint64 { return 7 | usedBit },
 	} {
 		rng := rand.New(rand.NewPCG(3, 4))
 		var table table
 		want := map[string]int64{}
 		for step := range 20_000 {
 			key := fmt.Appendf(nil, "key %d", rng.IntN(120))
-			slot := table.find(hash(key), key)
+			e := table.find(hash(key), key)
 			level, found := want[string(key)]
-			if found != (slot >= 0) || (found && table.slots[slot].level != level) {
-				t.Fatalf("%s: step %d: slot %d, want level %d %t", name, step, slot, level, found)
+			if found != (e != nil) || (found && e.level != level) {
+				t.Fatalf("%s: step %d: %+v, want level %d %t", name, step, e, level, found)
 			}
 			switch {
 			case !found:
 				want[string(key)] = int64(step)
-				table.insert(hash(key), key, bucket{level: int64(step), burst: 1, refill: Refill{1, 1}})
+				table.insert(entry{hash(key), string(key), bucket{level: int64(step), burst: 1, refill: Refill{1, 1}}})
 			case rng.IntN(2) == 0:
 				delete(want, string(key))
-				table.remove(slot)
+				for i := range table.slots {
+					if &table.slots[i] == e {
+						table.remove(i)
+						break
+					}
+				}
 			}
 			if step%1000 == 999 { // one and all
 				table.sweep(len(table.slots), 0, 0)
@@ -48,19 +53,47 @@ func TestSweepDropsWhatIsFull(t *testing.T) {
 	t.Parallel()
 	var table table
 	for i := range 1000 { // key i is full after i microseconds
-		table.insert(uint64(i*7919)|1, fmt.Append(nil, i), bucket{level: Unit - int64(i), burst: 1, refill: Refill{1, 1}})
+		table.insert(entry{uint64(i*7919) | usedBit, fmt.Sprint(i), bucket{level: Unit - int64(i), burst: 1, refill: Refill{1, 1}}})
 	}
 	dropped := 0
 	for range 100 {
-		dropped += table.sweep(len(table.slots)/10, 500+50, 50)
+		_, n := table.sweep(len(table.slots)/10, 500+50, 50)
+		dropped += n
 	}
 	if dropped != 501 || table.used != 499 {
 		t.Errorf("%d dropped and %d left, want 501 and 499", dropped, table.used)
 	}
 	for range 100 {
-		dropped += table.sweep(len(table.slots), 2000, 50)
+		table.sweep(1000, 2000, 50)
 	}
 	if table.used != 0 || len(table.slots) != minSlots {
 		t.Errorf("%d used of %d slots, want none of %d", table.used, len(table.slots), minSlots)
+	}
+}
+
+// A shard that holds many keys is split, and loses none.
+func TestShardSplits(t *testing.T) {
+	t.Parallel()
+	seed := maphash.MakeSeed()
+	s := shard{parts: make([]table, 1)}
+	const count = 10 * splitAt
+	for i := range count {
+		key := fmt.Append(nil, i)
+		s.insert(maphash.Bytes(seed, key)|usedBit, key, bucket{level: int64(i), burst: 1, refill: Refill{1, 1}})
+	}
+	for i := range count {
+		key := fmt.Append(nil, i)
+		hash := maphash.Bytes(seed, key) | usedBit
+		if e := s.part(hash).find(hash, key); e == nil || e.level != int64(i) {
+			t.Fatalf("key %d: %+v", i, e)
+		}
+	}
+	var dropped int
+	for range 4 * count { // to the last slot of every part
+		_, n := s.sweep(100, 10*Unit, 0)
+		dropped += n
+	}
+	if dropped != count || len(s.parts) != partCount {
+		t.Errorf("%d of %d dropped from %d parts", dropped, count, len(s.parts))
 	}
 }

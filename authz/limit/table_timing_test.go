@@ -15,13 +15,12 @@ func BenchmarkFind(b *testing.B) {
 	b.Run("table", func(b *testing.B) {
 		var t table
 		for i := range ops {
-			t.insert(maphash.Bytes(seed, ops[i].Key)|1, ops[i].Key, bucket{})
+			t.insert(entry{hash: maphash.Bytes(seed, ops[i].Key) | usedBit, key: string(ops[i].Key)})
 		}
 		rng := rand.New(rand.NewPCG(1, 1))
 		for b.Loop() {
 			key := ops[rng.IntN(len(ops))].Key
-			slot := t.find(maphash.Bytes(seed, key)|1, key)
-			t.slots[slot].level++
+			t.find(maphash.Bytes(seed, key)|usedBit, key).level++
 		}
 	})
 	b.Run("map", func(b *testing.B) {
