@@ -1,6 +1,9 @@
 package policies
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+)
 
 func checkClientIP(p *Policy, f *findings) {
 	c := p.ClientIP
@@ -56,7 +59,7 @@ func from(at place) string {
 	if at.file == "" {
 		return ""
 	}
-	return " (" + (&findings{}).where(at) + ")"
+	return fmt.Sprintf(" (%s:%d)", at.file, at.line)
 }
 
 // within tells whether one of some networks holds all of a prefix.

@@ -1,0 +1,104 @@
+package policies
+
+import "slices"
+
+// Unenforced finds what this release reads and checks, and that neither the
+// renderer nor the service does yet. A policy with such a finding must not be
+// rendered or served: it would promise what nobody keeps.
+func (p *Policy) Unenforced() Diagnostics {
+	f := &findings{policy: p}
+	for _, find := range []func(*Policy, *findings){
+		unenforcedSources, unenforcedEdge, unenforcedLimits, unenforcedTenants, unenforcedRoutes, unenforcedRest,
+	} {
+		find(p, f)
+	}
+	f.list.Sort()
+	return f.list
+}
+
+// notYet reports the keys that are there.
+func (f *findings) notYet(path string, keys ...key) {
+	for _, k := range keys {
+		if k.set {
+			f.errorf(field(path, k.name), ruleNotEnforced, "not enforced yet; leave it out, or validate only")
+		}
+	}
+}
+
+func unenforcedSources(p *Policy, f *findings) {
+	if p.Identity == nil {
+		return
+	}
+	for i := range p.Identity.Sources {
+		s := &p.Identity.Sources[i]
+		f.notYet(elem("identity.sources", i), key{"jwt", s.JWT != nil}, key{"client_cert", s.ClientCert != nil}, key{"auth_request", s.AuthRequest != nil})
+	}
+}
+
+func unenforcedEdge(p *Policy, f *findings) {
+	if p.Edge == nil {
+		return
+	}
+	for i := range p.Edge.Access {
+		a, path := &p.Edge.Access[i], elem("edge.access", i)
+		f.notYetClients(field(path, "exempt"), a.Exempt)
+		f.notYetClients(field(path, "allow"), a.Allow)
+		f.notYetClients(field(path, "deny"), a.Deny)
+	}
+	for _, name := range sortedKeys(p.Edge.Limits) {
+		l, path := p.Edge.Limits[name], field("edge.limits", string(name))
+		f.notYetClients(field(path, "only"), l.Only)
+		f.notYetClients(field(path, "except"), l.Except)
+		f.notYetPer(path, l.Per)
+	}
+}
+
+// notYetClients reports what takes a database to know of a client.
+func (f *findings) notYetClients(path string, c *Clients) {
+	if c == nil {
+		return
+	}
+	f.notYet(path, key{"countries", c.Countries != nil}, key{"continents", c.Continents != nil}, key{"groups", c.Groups != nil}, key{"asns", c.ASNs != nil})
+}
+
+func (f *findings) notYetPer(path string, per Per) {
+	geo := slices.ContainsFunc(per, func(d Dim) bool { return d.Kind == DimCountry || d.Kind == DimASN })
+	f.notYet(path, key{"per", geo})
+}
+
+func unenforcedLimits(p *Policy, f *findings) {
+	for path, l := range limitSpecs(p) {
+		f.notYetPer(path, l.Per)
+		f.notYet(path,
+			key{"window", l.Window != nil}, key{"quota", l.Quota != nil}, key{"concurrency", l.Concurrency != nil}, key{"retries", l.Retries != nil},
+			key{"wait", l.Wait != nil}, key{"sync", l.Sync != ""}, key{"reserve", l.Reserve != nil},
+			key{"count", l.Count != nil && l.Count.Statuses != nil}, key{"notify", l.Notify != nil})
+	}
+}
+
+func unenforcedTenants(p *Policy, f *findings) {
+	for i := range p.Tenants {
+		t, path := &p.Tenants[i], elem("tenants", i)
+		f.notYet(path, key{"claim", t.Claim != ""}, key{"cert_sha256", t.CertSHA256 != nil}, key{"grants", t.Grants != nil})
+		for j := range t.Keys {
+			f.notYet(elem(field(path, "keys"), j), key{"simulate", t.Keys[j].Simulate != ""})
+		}
+		for _, name := range sortedKeys(t.Overrides) {
+			o := t.Overrides[name]
+			f.notYet(field(field(path, "overrides"), string(name)),
+				key{"wait", o.Wait != nil}, key{"window", o.Window != nil}, key{"quota", o.Quota != nil}, key{"overage", o.Overage != nil},
+				key{"concurrency", o.Concurrency != nil}, key{"retries", o.Retries != nil})
+		}
+	}
+}
+
+func unenforcedRoutes(p *Policy, f *findings) {
+	for i := range p.Routes {
+		r := &p.Routes[i]
+		f.notYet(elem("routes", i), key{"cost_from", r.CostFrom != nil}, key{"on_store_down", r.OnStoreDown == FailLocal})
+	}
+}
+
+func unenforcedRest(p *Policy, f *findings) {
+	f.notYet("", key{"notifications", p.Notifications != nil})
+}
