@@ -71,8 +71,8 @@ func bind(c *policies.Compiled) (*bound, error) {
 		for i := range c.Identity.Sources {
 			b.sources = append(b.sources, bindSource(&c.Identity.Sources[i]))
 		}
-		b.challenge = challenges(c.Identity.Sources)
 	}
+	b.challenge = challenges(b.sources)
 	for i := range c.Plans {
 		b.plans = append(b.plans, binder.rules(c.Plans[i].Limits))
 	}

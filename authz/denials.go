@@ -94,27 +94,27 @@ func (l *denialLog) run() {
 	for {
 		select {
 		case d := <-l.queue:
-			if written++; written <= l.perSecond {
-				d.write(l.log)
-			} else {
-				l.suppressed.Add(1)
-			}
+			l.write(d, &written)
 		case <-second.C:
 			written = 0
 			l.sum()
 		case <-l.stop:
 			for len(l.queue) > 0 {
-				d := <-l.queue
-				if written++; written <= l.perSecond {
-					d.write(l.log)
-				} else {
-					l.suppressed.Add(1)
-				}
+				l.write(<-l.queue, &written)
 			}
 			l.sum()
 			return
 		}
 	}
+}
+
+// write writes a line, or counts it when this second has had enough.
+func (l *denialLog) write(d denial, written *int) {
+	if *written++; *written > l.perSecond {
+		l.suppressed.Add(1)
+		return
+	}
+	d.write(l.log)
 }
 
 // sum says how many lines were left out.
@@ -130,9 +130,6 @@ func (d *denial) write(log *slog.Logger) {
 		return
 	}
 	attrs := []any{"verdict", d.verdict.String(), "reason", d.reason.String(), "route", d.route}
-	if d.shadow {
-		attrs = append(attrs, "shadow", true)
-	}
 	if d.status > 0 {
 		attrs = append(attrs, "status", d.status)
 	}
@@ -152,9 +149,14 @@ func (d *denial) write(log *slog.Logger) {
 			attrs = append(attrs, "wait", d.wait.String())
 		}
 	}
-	if d.err != nil {
+	switch {
+	case d.err != nil:
 		log.Error("not decided", append(attrs, "error", d.err.Error())...)
-		return
+	case d.verdict == Degraded:
+		log.Warn("not decided", attrs...)
+	case d.shadow:
+		log.Info("would be denied", attrs...)
+	default:
+		log.Info("denied", attrs...)
 	}
-	log.Info("denied", attrs...)
 }

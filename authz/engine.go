@@ -91,7 +91,7 @@ func (e *Engine) Decide(req *Request, d *Decision) {
 	if b.epoch {
 		d.now = e.now()
 	}
-	if d.Verdict == Deny && d.Wait > 0 && b.policy.Responses.Jitter > 0 {
+	if d.Limit != "" && d.Wait > 0 && b.policy.Responses.Jitter > 0 {
 		d.jitter = e.jitter()
 	}
 }
@@ -130,15 +130,21 @@ func (e *Engine) decideRoute(req *Request, r *boundRoute, d *Decision) {
 // which must not decide for anybody: the fail mode of the question does.
 func (e *Engine) finish(req *Request, d *Decision) {
 	if p := recover(); p != nil {
-		// A panic may have left anything behind: the buffers are not used again.
-		*d = Decision{told: -1, Err: errPanic}
-		d.fail(req.Mode, ReasonNone)
-		if e.counters.panics.Add(1) == 1 {
-			e.log.Error("a decision panicked: the fail mode decides; later ones are only counted",
-				"panic", p, "stack", string(debug.Stack()))
-		}
+		e.panicked(p, req.Mode, d)
 	}
 	e.counters.count(d)
+}
+
+// panicked makes d what the fail mode says. The first panic is logged, the
+// others are counted: a storm of them must not become a storm of stacks.
+func (e *Engine) panicked(p any, mode policies.FailMode, d *Decision) {
+	// A panic may have left anything behind: the buffers are not used again.
+	*d = Decision{told: -1, Err: errPanic}
+	d.fail(mode, ReasonNone)
+	if e.counters.panics.Add(1) == 1 {
+		e.log.Error("a decision panicked: the fail mode decides; later ones are only counted",
+			"panic", p, "stack", string(debug.Stack()))
+	}
 }
 
 // errPanic stands in Decision.Err for a panic, whose text is in the log.

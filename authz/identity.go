@@ -143,7 +143,7 @@ func (r *boundRoute) admits(id *identity, d *Decision) bool {
 
 // challenges is WWW-Authenticate for the sources in their order, each scheme
 // once. A key that comes without a scheme is asked for as ApiKey.
-func challenges(sources []policies.Source) string {
+func challenges(sources []source) string {
 	var list []string
 	for i := range sources {
 		scheme := sources[i].Scheme

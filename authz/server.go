@@ -26,7 +26,7 @@ const (
 	// writeTimeout bounds a peer that does not read its answers.
 	writeTimeout = 5 * time.Second
 	// defaultGrace is how long Serve waits for requests in flight.
-	defaultGrace = 5 * time.Second
+	defaultGrace = 10 * time.Second
 )
 
 // ServeOptions are the choices of Serve.
@@ -45,7 +45,7 @@ type ServeOptions struct {
 	// DenialsPerSecond is how many denials are written in a second; the rest is
 	// counted in a line of its own. 100 if 0.
 	DenialsPerSecond int
-	// Grace is how long requests in flight may take when ctx ends; 5 s if 0.
+	// Grace is how long requests in flight may take when ctx ends; 10 s if 0.
 	Grace time.Duration
 }
 
@@ -161,15 +161,30 @@ func (h *handler) serve(ctx *fasthttp.RequestCtx) {
 	}
 	x := h.exchanges.Get().(*exchange)
 	if x.request.Read(&ctx.Request.Header) {
-		h.engine.Decide(&x.request, &x.decision)
-		x.decision.Write(&ctx.Response)
-		h.denials.note(&x.decision)
+		h.answer(x, &ctx.Response)
 	} else {
 		ctx.Response.SetStatusCode(fasthttp.StatusNotFound)
 	}
 	// The request's views end with this call, and a pool keeps what it is given.
 	x.request.Reset()
 	h.exchanges.Put(x)
+}
+
+func (h *handler) answer(x *exchange, resp *fasthttp.Response) {
+	defer h.rescue(x, resp)
+	h.engine.Decide(&x.request, &x.decision)
+	x.decision.Write(resp)
+	h.denials.note(&x.decision)
+}
+
+// rescue answers when writing an answer panicked: fasthttp would let that end
+// the process. Decide has a net of its own.
+func (h *handler) rescue(x *exchange, resp *fasthttp.Response) {
+	if p := recover(); p != nil {
+		h.engine.panicked(p, x.request.Mode, &x.decision)
+		resp.Reset()
+		x.decision.Write(resp)
+	}
 }
 
 // serverLog gives fasthttp's own lines to the log. They are about connections,
