@@ -124,6 +124,7 @@ func TestRedisHeals(t *testing.T) {
 		"too long":        good + "x",
 		"another kind":    "w" + good[1:],
 		"level below 0":   good[:7] + minus + good[9:],
+		"half a micro":    good[:1] + "\x00\x00\x00\x00\x00\x00\xe0\x3f" + good[9:],
 		"level not one":   good[:7] + nan + good[9:],
 		"endless time":    good[:15] + huge + good[17:],
 		"refill below 0":  good[:23] + minus + good[25:],

@@ -51,6 +51,7 @@ func startRedis(t testing.TB, path string, args []string) (string, error) {
 		"--save", "", "--appendonly", "no", "--daemonize", "no",
 	}, args...)...)
 	cmd.Stdout, cmd.Stderr = &output, &output
+	noOrphan(cmd)
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
