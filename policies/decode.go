@@ -62,7 +62,11 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) bool {
 		return false
 	}
 	if isNull(n) {
-		d.errorf(n, path, ruleNull, "there is no value; leave the key out, or write %s", wantOf(v.Type()))
+		what := "key"
+		if strings.HasSuffix(path, "]") {
+			what = "entry"
+		}
+		d.errorf(n, path, ruleNull, "there is no value; leave the %s out, or write %s", what, wantOf(v.Type()))
 		return false
 	}
 	if u, ok := v.Addr().Interface().(union); ok {
@@ -130,7 +134,11 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string) bool {
 		return false
 	}
 	if err := d.text(n, v, path); err != nil {
-		d.errorf(n, path, ruleOf(err), "%s%s", err, d.scalarHint(n, v))
+		hint := d.scalarHint(n, v)
+		if strings.Contains(err.Error(), "single quotes") {
+			hint = ""
+		}
+		d.errorf(n, path, ruleOf(err), "%s%s", err, hint)
 		return false
 	}
 	return true

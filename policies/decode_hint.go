@@ -12,24 +12,26 @@ func (d *decoder) keyHint(key string) string {
 	if strings.HasPrefix(key, "x-") {
 		return "; keys that begin with x- are free at the top level only"
 	}
-	var known []string
-	for _, f := range d.fieldsOf(here.typ) {
-		known = append(known, f.key)
-	}
-	if at := d.below(here, key); at != "" {
-		return "; it belongs into " + at
-	}
-	near := nearest(key, known)
-	if near != "" {
-		return "; did you mean " + near + "?"
-	}
 	for i := len(d.owners) - 2; i >= 0; i-- {
 		if find(d.fieldsOf(d.owners[i].typ), key) != nil {
 			return "; it belongs into " + placeName(d.owners[i].path)
 		}
 	}
+	if at := d.below(here, key, false); len(at) > 0 {
+		return "; it belongs into " + either(at)
+	}
+	var known []string
+	for _, f := range d.fieldsOf(here.typ) {
+		known = append(known, f.key)
+	}
+	if near := nearest(key, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
 	if ours := translation(key); ours != "" {
 		return "; here that is " + ours
+	}
+	if at := d.below(owner{"", reflect.TypeFor[Policy]()}, key, true); len(at) == 1 && here.path != "" {
+		return "; it belongs into " + at[0]
 	}
 	if len(known) == 0 {
 		return "; want {}"
@@ -45,23 +47,53 @@ func placeName(path string) string {
 	return path
 }
 
-// below finds the one key of a mapping whose own mapping knows key.
-func (d *decoder) below(here owner, key string) string {
-	at := ""
-	for _, f := range d.fieldsOf(here.typ) {
-		t := f.typ
-		for t.Kind() == reflect.Pointer {
-			t = t.Elem()
+// below finds the mappings below one that know a key: all of them, or only the nearest.
+func (d *decoder) below(from owner, key string, all bool) []string {
+	const deep = 4
+	level := []owner{from}
+	var found []string
+	for range deep {
+		var next []owner
+		for _, o := range level {
+			for _, f := range d.fieldsOf(o.typ) {
+				in := inside(owner{field(o.path, f.key), f.typ})
+				if in.typ == nil {
+					continue
+				}
+				next = append(next, in)
+				if find(d.fieldsOf(in.typ), key) != nil {
+					found = append(found, in.path)
+				}
+			}
 		}
-		if t.Kind() != reflect.Struct || find(d.fieldsOf(t), key) == nil {
-			continue
+		if len(found) > 0 && !all {
+			break
 		}
-		if at != "" {
-			return "" // several know it
-		}
-		at = field(here.path, f.key)
+		level = next
 	}
-	return at
+	return found
+}
+
+// inside is the mapping with fixed keys that a value is, or that its entries
+// are. Its type is nil when there is none.
+func inside(o owner) owner {
+	for {
+		switch o.typ.Kind() {
+		case reflect.Pointer:
+			o.typ = o.typ.Elem()
+		case reflect.Slice:
+			o = owner{o.path + "[]", o.typ.Elem()}
+		case reflect.Map:
+			o = owner{o.path + ".NAME", o.typ.Elem()}
+		case reflect.Struct:
+			if len(fieldsOf(o.typ)) > 0 {
+				return o
+			}
+			return owner{}
+		default:
+			return owner{}
+		}
+	}
 }
 
 // translation is how the language says what other programs call key.
@@ -150,8 +182,11 @@ func listOf(t reflect.Type) string {
 		}
 		return "a list, such as [" + example + "]"
 	}
-	if entry.Kind() == reflect.Struct {
+	if selects(entry) {
 		return "a list of mappings"
+	}
+	if entry.Kind() == reflect.Struct {
+		return "a list of mappings, or [] for none"
 	}
 	return "a list"
 }

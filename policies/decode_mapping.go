@@ -89,8 +89,11 @@ func (d *decoder) checkMerges(n *yaml.Node, path string) {
 			parts = list.Content
 		}
 		for _, m := range parts {
-			if target := follow(m); target.Kind != yaml.MappingNode {
+			switch target := follow(m); {
+			case target.Kind != yaml.MappingNode:
 				d.errorf(m, path, ruleAlias, "<< merges %s; want an alias of a mapping, or a list of such aliases", formOf(target))
+			case target == n:
+				d.errorf(m, path, ruleAlias, "<< merges the mapping that it stands in; want an anchor that ended before")
 			}
 		}
 	}
@@ -112,7 +115,7 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) bool {
 		d.field(e, v.Field(f.index), field(path, f.key))
 	}
 	d.owners = d.owners[:len(d.owners)-1]
-	d.whole(n, v, path)
+	d.complete(n, v, path)
 	return true
 }
 

@@ -7,8 +7,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// whole checks what belongs to one mapping alone, after its keys were read.
-func (d *decoder) whole(n *yaml.Node, v reflect.Value, path string) {
+// complete checks what belongs to one mapping alone, after its keys were read.
+func (d *decoder) complete(n *yaml.Node, v reflect.Value, path string) {
 	switch x := v.Addr().Interface().(type) {
 	case *SourceSpec:
 		d.oneKey(n, v.Type(), path)
@@ -38,7 +38,7 @@ func (d *decoder) oneKey(n *yaml.Node, t reflect.Type, path string) {
 	case len(all) == 0:
 		d.errorf(n, path, ruleChoice, "the mapping is empty; want %s", either(known))
 	case len(said) > 1:
-		d.errorf(n, path, ruleChoice, "%s stand together; want one of them, each in an entry of its own", strings.Join(said, " and "))
+		d.errorf(n, path, ruleChoice, "%s stand together; want one of them", strings.Join(said, " and "))
 	}
 }
 
@@ -89,7 +89,7 @@ func (d *decoder) word(n *yaml.Node, t reflect.Type, path string, words ...strin
 			return true
 		}
 	}
-	d.errorf(n, path, ruleWord, "%s is none of the words here%s; want %s", show(n.Value), didYouMean(n.Value, words), wantOf(t))
+	d.errorf(n, path, ruleWord, "%s is none of the words here; want %s%s", show(n.Value), wantOf(t), didYouMean(n.Value, words))
 	return false
 }
 

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -14,12 +15,16 @@ func didYouMean(text string, known []string) string {
 	return ""
 }
 
-// nearest is the known word that a slip of the keyboard could have turned into text.
+// nearest is the known word that a slip of the keyboard could have turned into
+// text, or one of the same parts in another order.
 func nearest(text string, known []string) string {
-	best, most := "", 1+len(text)/4
-	folded := fold(text)
+	best, most := "", max(1, len(text)/3)
 	for _, k := range known {
-		if d := distance(folded, fold(k)); d < most || d == most && best == "" {
+		d := distance(fold(text), fold(k))
+		if slices.Equal(parts(text), parts(k)) {
+			d = 0
+		}
+		if d < most || d == most && best == "" {
 			best, most = k, d
 		}
 	}
@@ -29,6 +34,13 @@ func nearest(text string, known []string) string {
 // fold makes spellings alike that differ in case and in how words are joined.
 func fold(s string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
+}
+
+// parts are the words of a key in the order of the alphabet.
+func parts(s string) []string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !alnum(r) })
+	slices.Sort(words)
+	return words
 }
 
 // distance counts the letters to insert, drop, change or swap with a neighbour

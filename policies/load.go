@@ -66,9 +66,15 @@ func Parse(name string, src []byte, read func(FileName) ([]byte, error)) (*Polic
 	return parse(name, src, files{read: read})
 }
 
-func parse(name string, text []byte, fs files) (*Policy, Diagnostics) {
+func parse(name string, text []byte, beside files) (*Policy, Diagnostics) {
+	p, found := decodeOnly(name, text, beside)
+	return p, crossChecked(p, found)
+}
+
+// decodeOnly reads a policy and the files it names, value by value.
+func decodeOnly(name string, text []byte, beside files) (*Policy, Diagnostics) {
 	p := &Policy{}
-	d := &decoder{policy: p, files: fs, fields: map[reflect.Type][]fieldSpec{}, lists: map[FileName]*source{}, budget: expansion}
+	d := &decoder{policy: p, files: beside, fields: map[reflect.Type][]fieldSpec{}, lists: map[FileName]*source{}, budget: expansion}
 	src, bad := readTree(name, text)
 	p.sources.main = src
 	d.src, d.list = src, bad
@@ -79,8 +85,14 @@ func parse(name string, text []byte, fs files) (*Policy, Diagnostics) {
 		d.src = src
 		d.keySets()
 	}
-	d.list.Sort()
-	return p, slices.CompactFunc(d.list, func(a, b Diagnostic) bool {
+	return p, tidy(d.list)
+}
+
+// tidy sorts findings and says each once: what stands behind an anchor is read
+// wherever an alias brings it.
+func tidy(found Diagnostics) Diagnostics {
+	found.Sort()
+	return slices.CompactFunc(found, func(a, b Diagnostic) bool {
 		return a.Pos == b.Pos && a.Rule == b.Rule && a.Message == b.Message
 	})
 }
@@ -88,7 +100,7 @@ func parse(name string, text []byte, fs files) (*Policy, Diagnostics) {
 // version wants the one version that there is.
 func (d *decoder) version() {
 	switch {
-	case d.policy.Version == 1:
+	case d.policy.Version == 1, d.src.root.Kind != yaml.MappingNode:
 	case d.at("version") == nil:
 		d.errorf(d.src.root, "", ruleVersion, "the version is missing; want version: 1")
 	case !d.failed("version"):

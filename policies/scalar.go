@@ -121,7 +121,7 @@ func numberHint(text string, most int64) string {
 	case numberInf.MatchString(lower):
 		return fmt.Sprintf("is not finite; want a whole number up to %d", most)
 	case text == "-1":
-		return "is not how to say unlimited; leave the key out, or want a whole number"
+		return "is not how to say unlimited; leave the key out, or write a whole number"
 	case strings.HasPrefix(text, "-"):
 		return "is negative; want a whole number from 0"
 	case strings.HasPrefix(text, "+") && only(text[1:], digit):

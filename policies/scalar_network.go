@@ -23,6 +23,9 @@ func (n *Network) UnmarshalText(text []byte) error {
 	}
 	length := addr.BitLen()
 	if slash {
+		if strings.Contains(bits, "#") {
+			return wrongf(ruleNetwork, "%s %s", show(s), networkHint(s))
+		}
 		if length, err = prefixLength(bits, addr); err != nil {
 			return wrongf(ruleNetwork, "%s %s", show(s), err)
 		}
@@ -72,7 +75,7 @@ func networkHint(s string) string {
 	from, to, dash := strings.Cut(s, "-")
 	switch {
 	case strings.Contains(s, "#"):
-		return "has a comment in its value: YAML wants a space before the #"
+		return "has a comment in its value: a comment begins with a space before the #; want that, or no comment"
 	case strings.Contains(s, "%"):
 		return "has a zone; want the address without %…"
 	case dash && addressLike(strings.TrimSpace(from)) && addressLike(strings.TrimSpace(to)):
@@ -183,11 +186,10 @@ func (a *ASN) UnmarshalText(text []byte) error {
 	l, err2 := whole(ruleASN, low, most)
 	switch {
 	case err != nil || err2 != nil:
-		hint := ""
 		if d := plain(number); only(number, digit) && d != number && number != "" {
-			hint = ": it has a leading zero; want AS" + d
+			return wrongf(ruleASN, "%s has a leading zero, which some programs read as octal; want AS%s", show(s), d)
 		}
-		return wrongf(ruleASN, "%s is no autonomous system%s; want a number from 1 to 4294967295, such as AS64500", show(s), hint)
+		return wrongf(ruleASN, "%s is no autonomous system; want a number from 1 to 4294967295, such as AS64500", show(s))
 	case h == 0 && l == 0:
 		return wrongf(ruleASN, "%s is reserved and stands for nobody; want 1 to 4294967295, or unknown", show(s))
 	}

@@ -162,41 +162,49 @@ func entries(n *yaml.Node, budget *int) []entry {
 	for _, e := range own {
 		seen[e.key.Value] = true
 	}
-	for _, m := range merges {
-		own = appendMerged(own, follow(m), seen, budget)
+	m := merger{entries: own, seen: seen, within: map[*yaml.Node]bool{n: true}, budget: budget}
+	for _, from := range merges {
+		m.add(follow(from))
 	}
-	return own
+	return m.entries
 }
 
 // mergeTag is how the parser marks an unquoted << as a key.
 const mergeTag = "!!merge"
 
-// appendMerged adds the keys of what a merge key names: a mapping, or a list of
+// merger collects the keys that merge keys bring.
+type merger struct {
+	entries []entry
+	seen    map[string]bool     // keys that are there already
+	within  map[*yaml.Node]bool // mappings that are being merged: an alias may stand inside of its own anchor
+	budget  *int
+}
+
+// add takes the keys of what a merge key names: a mapping, or a list of
 // mappings of which the first that has a key gives it.
-func appendMerged(own []entry, from *yaml.Node, seen map[string]bool, budget *int) []entry {
-	if *budget -= 1; *budget < 0 {
-		return own
+func (m *merger) add(from *yaml.Node) {
+	if *m.budget--; *m.budget < 0 || m.within[from] {
+		return
 	}
+	m.within[from] = true
+	defer delete(m.within, from)
+	var nested []*yaml.Node
 	switch from.Kind {
 	case yaml.SequenceNode:
-		for _, m := range from.Content {
-			own = appendMerged(own, follow(m), seen, budget)
-		}
+		nested = from.Content
 	case yaml.MappingNode:
-		var nested []*yaml.Node
 		for i := 0; i+1 < len(from.Content); i += 2 {
-			*budget--
+			*m.budget--
 			switch key := from.Content[i]; {
 			case key.Tag == mergeTag:
 				nested = append(nested, from.Content[i+1])
-			case !seen[key.Value]:
-				seen[key.Value] = true
-				own = append(own, entry{key, from.Content[i+1]})
+			case !m.seen[key.Value]:
+				m.seen[key.Value] = true
+				m.entries = append(m.entries, entry{key, from.Content[i+1]})
 			}
 		}
-		for _, m := range nested {
-			own = appendMerged(own, follow(m), seen, budget)
-		}
 	}
-	return own
+	for _, n := range nested {
+		m.add(follow(n))
+	}
 }

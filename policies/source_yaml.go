@@ -14,11 +14,11 @@ import (
 func readTree(name string, text []byte) (*source, Diagnostics) {
 	s := newSource(name, text)
 	s.root = &yaml.Node{}
-	whole := func(rule, message string) Diagnostics {
+	file := func(rule, message string) Diagnostics {
 		return Diagnostics{{Pos: Pos{File: name}, Message: message, Rule: rule}}
 	}
 	if len(text) > maxFile {
-		return s, whole(ruleSize, fmt.Sprintf("the file is larger than %d MiB; want a smaller one", maxFile>>20))
+		return s, file(ruleSize, fmt.Sprintf("the file is larger than %d MiB; want a smaller one", maxFile>>20))
 	}
 	if bad := encoding8(s); bad != nil {
 		return s, Diagnostics{*bad}
@@ -27,13 +27,13 @@ func readTree(name string, text []byte) (*source, Diagnostics) {
 	var doc, more yaml.Node
 	switch err := decodeNode(dec, &doc); {
 	case errors.Is(err, io.EOF):
-		return s, whole(ruleEmpty, "the file says nothing; want a policy that begins with version: 1")
+		return s, file(ruleEmpty, "the file says nothing; want a policy that begins with version: 1")
 	case err != nil:
 		return s, Diagnostics{s.syntax(err)}
 	}
 	s.root = doc.Content[0]
 	if isNull(s.root) {
-		return s, whole(ruleEmpty, "the file says nothing; want a policy that begins with version: 1")
+		return s, file(ruleEmpty, "the file says nothing; want a policy that begins with version: 1")
 	}
 	switch err := decodeNode(dec, &more); {
 	case err == nil:
