@@ -16,6 +16,9 @@ const (
 	HeaderExempt       = "X-Sluice-Exempt"
 	HeaderQueryPrefix  = "X-Sluice-Query-"
 	HeaderCookiePrefix = "X-Sluice-Cookie-"
+	// HeaderServer is the name of NGINX's server, not what the client calls it:
+	// sent when a limit of the service counts by it.
+	HeaderServer = "X-Sluice-Server"
 	// HeaderValuePrefix carries a client's header that a `per` of the policy
 	// counts by, under a name of ours: it is a counter's subject, no credential.
 	HeaderValuePrefix = "X-Sluice-Header-"

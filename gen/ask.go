@@ -1,0 +1,186 @@
+package gen
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"sluice/policies"
+)
+
+// asking is what the service is told in each subrequest.
+type asking struct {
+	headers []header
+	blocks  []block
+	seen    map[string]bool
+	// shown are the names of headers that carry credentials.
+	shown []string
+}
+
+// ask lists the headers of the subrequest. Nothing else is sent: a client's
+// own X-Sluice-* never arrives.
+func (b *builder) ask(exempting bool) asking {
+	a := asking{seen: map[string]bool{}}
+	a.set(policies.HeaderMethod, word("$request_method"))
+	a.set(policies.HeaderURI, word("$request_uri"))
+	a.set(policies.HeaderHost, word("$host"))
+	a.set(policies.HeaderIP, word("$remote_addr"))
+	a.set(policies.HeaderRequest, word("$request_id"))
+	a.set(policies.HeaderPolicy, b.take(Quote(b.c.Hash)))
+	if exempting {
+		a.set(policies.HeaderExempt, word("$sluice_exempt"))
+	}
+	if b.c.Identity != nil {
+		for i := range b.c.Identity.Sources {
+			b.credential(&a, &b.c.Identity.Sources[i])
+		}
+	}
+	for _, d := range serviceDims(b.c) {
+		if d.Kind == policies.DimServer {
+			a.set(policies.HeaderServer, word("$server_name"))
+			continue
+		}
+		b.subject(&a, d)
+	}
+	return a
+}
+
+func (a *asking) set(name string, value Token) {
+	a.headers = append(a.headers, header{Name: word(name), Value: value})
+}
+
+// credential sends one credential through a map that lets only what could be
+// one pass; all else is sent as invalid, not as missing.
+func (b *builder) credential(a *asking, s *policies.Source) {
+	if s.Carrier == policies.CarrierHeader {
+		b.headerCredential(a, s.Name)
+		return
+	}
+	name := carriedName(s.Carrier, s.Name)
+	if a.seen[name] {
+		return
+	}
+	a.seen[name] = true
+	source := b.value(s.Carrier, s.Name)
+	m := newMap(variable(source), "sluice_cred"+strings.TrimPrefix(source, "sluice"))
+	m.otherwise(b.take(Quote(policies.InvalidCredential)))
+	m.line(none(), none())
+	m.line(ownRegex(tokenOf(policies.MaxCredential)), variable(source))
+	a.blocks = append(a.blocks, m)
+	a.headers = append(a.headers, header{Name: b.take(headerName(name)), Value: m.Variable})
+}
+
+// headerCredential is credential for a header, with the schemes of all sources
+// that share it.
+func (b *builder) headerCredential(a *asking, name string) {
+	if a.seen[strings.ToLower(name)] {
+		return
+	}
+	a.seen[strings.ToLower(name)] = true
+	a.shown = append(a.shown, name)
+	source := b.value(policies.CarrierHeader, name)
+	m := newMap(variable(source), "sluice_cred_header_"+headerIdent(name))
+	schemes, bare := b.schemes(name)
+	authorization := strings.EqualFold(name, "Authorization")
+	switch {
+	case authorization:
+		// Another scheme is somebody else's business.
+		m.otherwise(none())
+	default:
+		m.otherwise(b.take(Quote(policies.InvalidCredential)))
+		m.line(none(), none())
+	}
+	for _, scheme := range schemes {
+		m.line(b.take(Literal("~*^"+regexp.QuoteMeta(scheme)+" "+tokenOf(policies.MaxCredential)[1:])), variable(source))
+		if authorization {
+			m.line(b.take(Literal("~*^"+regexp.QuoteMeta(scheme)+`(?: |\z)`)), b.take(Quote(policies.InvalidCredential)))
+		}
+	}
+	if bare || len(schemes) == 0 {
+		m.line(ownRegex(tokenOf(policies.MaxCredential)), variable(source))
+	}
+	a.blocks = append(a.blocks, m)
+	a.headers = append(a.headers, header{Name: b.take(headerName(name)), Value: m.Variable})
+}
+
+// schemes are those that sources expect in a header, and whether one expects none.
+func (b *builder) schemes(name string) (schemes []string, bare bool) {
+	seen := map[string]bool{}
+	for _, s := range b.c.Identity.Sources {
+		switch {
+		case s.Carrier != policies.CarrierHeader || !strings.EqualFold(s.Name, name):
+		case s.Scheme == "":
+			bare = true
+		case !seen[strings.ToLower(s.Scheme)]:
+			seen[strings.ToLower(s.Scheme)] = true
+			schemes = append(schemes, s.Scheme)
+		}
+	}
+	return schemes, bare
+}
+
+// tokenOf matches visible ASCII up to a length, and nothing else: so no two
+// values, which NGINX since 1.23 joins with a comma and a space.
+func tokenOf(most int) string { return fmt.Sprintf(`^[\x21-\x7e]{1,%d}\z`, most) }
+
+// subject sends one value that a limit of the service counts by. One that is
+// too long counts as missing; its expression is the service's to apply.
+func (b *builder) subject(a *asking, d policies.Dim) {
+	var source, name string
+	switch d.Kind {
+	case policies.DimHeader:
+		source, name = b.value(policies.CarrierHeader, d.Name), policies.HeaderValuePrefix+d.Name
+	case policies.DimCookie:
+		source, name = b.value(policies.CarrierCookie, d.Name), carriedName(policies.CarrierCookie, d.Name)
+	case policies.DimQuery:
+		source, name = b.value(policies.CarrierQuery, d.Name), carriedName(policies.CarrierQuery, d.Name)
+	default:
+		return
+	}
+	if a.seen[name] {
+		return
+	}
+	a.seen[name] = true
+	v := "sluice_value_" + strings.TrimPrefix(source, "sluice_")
+	if d.Kind == policies.DimHeader {
+		v = "sluice_value_header_" + headerIdent(d.Name)
+	}
+	m := newMap(variable(source), v)
+	m.otherwise(none())
+	m.line(ownRegex(fmt.Sprintf(`^[^\x00-\x1f\x7f]{1,%d}\z`, policies.MaxValue)), variable(source))
+	a.blocks = append(a.blocks, m)
+	a.headers = append(a.headers, header{Name: b.take(headerName(name)), Value: m.Variable})
+}
+
+func carriedName(from policies.Carrier, name string) string {
+	if from == policies.CarrierCookie {
+		return policies.HeaderCookiePrefix + name
+	}
+	return policies.HeaderQueryPrefix + name
+}
+
+// serviceDims are the dimensions of all limits of the service, each once, in
+// the order of the compiled policy.
+func serviceDims(c *policies.Compiled) []policies.Dim {
+	var dims []policies.Dim
+	seen := map[string]bool{}
+	add := func(limits []policies.Limit) {
+		for _, l := range limits {
+			for _, d := range l.Per {
+				id := string(d.Kind) + "\x00" + d.Name
+				if !seen[id] {
+					seen[id] = true
+					dims = append(dims, d)
+				}
+			}
+		}
+	}
+	add(c.Limits)
+	for i := range c.Plans {
+		add(c.Plans[i].Limits)
+	}
+	for i := range c.Routes {
+		add(c.Routes[i].Limits)
+	}
+	return dims
+}

@@ -1,0 +1,103 @@
+package gen
+
+import (
+	"strings"
+
+	"sluice/policies"
+)
+
+// builder turns a compiled policy into views. The first error stays and is
+// what Render returns; until then what is built is thrown away.
+type builder struct {
+	c   *policies.Compiled
+	opt Options
+	err error
+
+	stamp  Token
+	values []block // of queries and cookies, in the order of their first use
+	access []block
+	keys   []block
+	zones  []zone
+	limits []edgeLimit // by index of Compiled.Edge
+	chains map[string]chain
+	named  map[string]bool // values already defined
+
+	detail, paragraph []string // the variables that hold the message
+
+	zoneKilobytes int64
+
+	family bool // a key needs the client's address family
+}
+
+// take passes a token on and keeps the first error.
+func (b *builder) take(t Token, err error) Token {
+	if err != nil && b.err == nil {
+		b.err = err
+	}
+	return t
+}
+
+// newMap begins a map of a source that is a variable or several.
+func newMap(source Token, variable string, comments ...string) block {
+	return block{Kind: word("map"), Source: source, Variable: word("$" + variable), Comments: commentLines(comments)}
+}
+
+func commentLines(lines []string) []Token {
+	var out []Token
+	for _, l := range lines {
+		if l != "" {
+			out = append(out, comment(l))
+		}
+	}
+	return out
+}
+
+// line adds a line to a block.
+func (m *block) line(key, value Token) { m.Entries = append(m.Entries, entry{Key: key, Value: value}) }
+
+// otherwise adds the default, which every block states.
+func (m *block) otherwise(value Token) { m.line(word("default"), value) }
+
+// flag is a condition in the source of a map: a variable that is 0 or 1, or a
+// literal 0 or 1 when it is known already.
+type flag = part
+
+// always and never are conditions that are known.
+func always() flag { return flag{lit: "1"} }
+func never() flag  { return flag{lit: "0"} }
+
+func isSet(variable string) flag { return flag{variable: variable} }
+
+// join writes parts one after the other as one argument.
+func join(parts ...part) Token {
+	if len(parts) == 1 && parts[0].variable != "" {
+		return variable(parts[0].variable)
+	}
+	return (&text{parts: parts}).mustToken()
+}
+
+// both is the condition that all of the flags hold, as one flag: a map over
+// their concatenation when it takes more than one variable.
+func (b *builder) both(to *[]block, name string, flags ...flag) flag {
+	var open []part
+	for _, f := range flags {
+		switch f {
+		case never():
+			return never()
+		case always():
+		default:
+			open = append(open, f)
+		}
+	}
+	switch len(open) {
+	case 0:
+		return always()
+	case 1:
+		return open[0]
+	}
+	m := newMap(join(open...), name)
+	m.otherwise(word("0"))
+	m.line(word(strings.Repeat("1", len(open))), word("1"))
+	*to = append(*to, m)
+	return isSet(name)
+}

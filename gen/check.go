@@ -1,0 +1,144 @@
+package gen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Check lets nginx (a path or a name in $PATH) read the files. It works in a
+// directory of its own: pid, logs and temporary files are there, servers listen
+// on unix sockets, and names in addresses stand aside for loopback, so nothing
+// outside is touched or asked. An error names our file and line.
+func Check(ctx context.Context, nginx string, f Files) error {
+	dir, err := os.MkdirTemp("", "sluice-check-")
+	if err != nil {
+		return fmt.Errorf("cannot make a directory to check in: %w", err)
+	}
+	defer func() {
+		// What stays is a temporary directory.
+		_ = os.RemoveAll(dir)
+	}()
+	confs := []string{"check.conf"}
+	files := Files{"check.conf": wrapper(f)}
+	for name, content := range f {
+		files[name] = withoutNames(content)
+	}
+	if full, ok := files["nginx.conf"]; ok {
+		files["nginx.conf"] = onSockets(full)
+		confs = append(confs, "nginx.conf")
+	}
+	for name, content := range files {
+		path := place(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644)); err != nil {
+			return fmt.Errorf("cannot write %q to check it: %w", name, err)
+		}
+	}
+	for _, conf := range confs {
+		cmd := exec.CommandContext(ctx, nginx, "-t", "-q", "-p", dir, "-c", filepath.Join(dir, conf), "-e", "stderr")
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return complaint(string(out), dir, err)
+		}
+	}
+	return nil
+}
+
+// wrapper is a configuration that includes every rendered file, as sites do.
+func wrapper(f Files) []byte {
+	var b strings.Builder
+	b.WriteString("pid check.pid;\nevents { }\nhttp {\naccess_log off;\n")
+	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		fmt.Fprintf(&b, "%s_temp_path temp_%s;\n", kind, kind)
+	}
+	b.WriteString("include sluice/real_ip.conf;\ninclude sluice/http.conf;\n")
+	if !strings.Contains(string(f["sluice/http.conf"]), "upstream sluice_app {") {
+		b.WriteString("upstream sluice_app { server 127.0.0.1:9; }\n")
+	}
+	sockets := 0
+	server := func(body string) {
+		sockets++
+		fmt.Fprintf(&b, "server { listen unix:s%d.sock; include sluice/server.conf;\n%s}\n", sockets, body)
+	}
+	var routes strings.Builder
+	for _, name := range f.Names() {
+		switch {
+		case strings.HasPrefix(name, "sluice/routes/"):
+			fmt.Fprintf(&routes, "location /%d { include %s; include sluice/app.conf; }\n", routes.Len(), name)
+		case name == "sluice/locations.conf", strings.HasPrefix(name, "sluice/locations/"):
+			server("include " + name + ";\n")
+		}
+	}
+	server("include sluice/log.conf;\n" + routes.String() + "location /own { add_header X-Own 1; include sluice/headers.conf; }\n")
+	b.WriteString("}\n")
+	return []byte(b.String())
+}
+
+var (
+	serverName   = regexp.MustCompile(`(?m)^(\s*server )([A-Za-z0-9._-]+):([0-9]+)(;| )`)
+	datagramName = regexp.MustCompile(`(syslog:server=)([A-Za-z0-9._-]+):([0-9]+)(,)`)
+	listenLine   = regexp.MustCompile(`(?m)^(\s*listen) [^ ;]+`)
+)
+
+// withoutNames puts loopback in the place of names that would need DNS.
+func withoutNames(content []byte) []byte {
+	for _, re := range []*regexp.Regexp{serverName, datagramName} {
+		content = re.ReplaceAllFunc(content, func(m []byte) []byte {
+			part := re.FindSubmatch(m)
+			if !isName(string(part[2]) + ":" + string(part[3])) {
+				return m
+			}
+			return slices.Concat(part[1], []byte("127.0.0.1:"), part[3], part[4])
+		})
+	}
+	return content
+}
+
+// onSockets lets the servers of a whole nginx.conf listen on unix sockets, one
+// for each `listen` of a server.
+func onSockets(content []byte) []byte {
+	n := 0
+	for _, server := range strings.SplitAfter(string(content), "server {") {
+		n = max(n, strings.Count(server, "listen "))
+	}
+	seen := 0
+	return listenLine.ReplaceAllFunc(content, func(m []byte) []byte {
+		part := listenLine.FindSubmatch(m)
+		seen++
+		return fmt.Appendf(nil, "%s unix:full%d.sock", part[1], (seen-1)%n)
+	})
+}
+
+var nginxPlace = regexp.MustCompile(`\[(emerg|alert|crit|error|warn)\] (?:\d+#\d+: )?(.*?)(?: in (\S+):(\d+))?$`)
+
+// complaint turns what nginx wrote into an error that names our files.
+func complaint(out, dir string, cause error) error {
+	var errs []error
+	for line := range strings.Lines(out) {
+		m := nginxPlace.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil || m[1] == "warn" {
+			continue
+		}
+		what := strings.ReplaceAll(m[2], dir+"/", "")
+		if m[3] == "" {
+			errs = append(errs, errors.New(what))
+			continue
+		}
+		file, err := filepath.Rel(dir, m[3])
+		if err != nil {
+			file = m[3]
+		}
+		errs = append(errs, fmt.Errorf("%s:%s: %s", filepath.ToSlash(file), m[4], what))
+	}
+	if len(errs) == 0 {
+		return fmt.Errorf("cannot check the files with nginx: %w: %s", cause, strings.TrimSpace(out))
+	}
+	return fmt.Errorf("nginx refuses the files: %w", errors.Join(errs...))
+}

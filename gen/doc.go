@@ -1,0 +1,24 @@
+// Package gen writes NGINX configuration: one compiled policy becomes files that
+// a site includes.
+//
+// The way of a policy through it:
+//
+//  1. Render makes a builder, which walks the compiled policy once and turns it
+//     into views (view.go): access rules become maps of flags (condition.go,
+//     access.go), edge limits keys and zones (key.go, edge.go), credentials maps
+//     that let only what could be one pass (ask.go), denials pages (denial.go),
+//     routes locations in NGINX's own order of matching (locations.go).
+//  2. Views hold tokens and no strings. Only the constructors of token.go and
+//     text.go make tokens, and they quote and check: a value of a policy cannot
+//     end the argument it stands in.
+//  3. The templates of package templates are filled with the views. The result is
+//     Files: names and bytes, the same for the same policy.
+//  4. The caller decides: Write puts them into a directory, Diff compares them with
+//     one, Check lets a real NGINX read them.
+//
+// What NGINX does with the files was proven on real ones (1.22 and later); where
+// it is odd, the comment beside the line says so.
+//
+// Floor 2: it imports policies and templates, never authz. What both must agree
+// on is policies/wire.go.
+package gen

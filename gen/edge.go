@@ -1,0 +1,185 @@
+package gen
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/policies"
+)
+
+// edgeLimit is one edge limit as routes refer to it.
+type edgeLimit struct {
+	zone   Token
+	burst  Token
+	delay  Token
+	number int64 // connections, 0 for a rate
+	retry  int64 // seconds until one more request fits
+	shadow bool
+	route  bool // its key holds the route
+	title  string
+}
+
+// defaultExpect is how many clients a zone holds when the policy does not say.
+const defaultExpect = 30_000
+
+// edgeLimits defines keys and zones.
+func (b *builder) edgeLimits(exempting bool) {
+	for i := range b.c.Edge {
+		b.limits = append(b.limits, b.edgeLimit(&b.c.Edge[i], exempting))
+	}
+}
+
+func (b *builder) edgeLimit(l *policies.EdgeLimit, exempting bool) edgeLimit {
+	name := "sluice_limit_" + ident(l.Name)
+	at := len(b.keys)
+	key := b.limitKey(name, l)
+	flags := b.limitFlags(name, l)
+	e := edgeLimit{number: l.Connections, shadow: l.Shadow || b.c.Mode == policies.ModeShadow, retry: 1, route: key.route, title: l.Name}
+
+	text := join(key.text.parts...)
+	meaning := text.text + fmt.Sprint(l.Connections > 0)
+	if len(flags) > 0 || exempting {
+		text = b.conditionalKey(name, text, flags, exempting)
+		meaning += text.text
+	}
+	if at < len(b.keys) {
+		b.keys[at].Comments = commentLines([]string{l.Name + ": " + limitTitle(l)})
+	}
+	e.zone = word("sluice_" + ident(l.Name) + "_" + digest(meaning, 8))
+	z := zone{Key: text, Name: e.zone, Comments: commentLines([]string{l.Name + ": " + limitTitle(l)})}
+	size := zoneSize(l, key.slot)
+	z.Size = sizeToken(size)
+	b.zoneKilobytes += size
+	if l.Connections == 0 {
+		z.Rate = b.take(rateToken(l.Rate))
+		e.burst, e.delay = burst(l)
+		e.retry = secondsUntilOne(l.Rate)
+	}
+	b.zones = append(b.zones, z)
+	return e
+}
+
+// limitFlags are the conditions under which a request is counted at all.
+func (b *builder) limitFlags(name string, l *policies.EdgeLimit) []flag {
+	var flags []flag
+	if l.Only != nil {
+		flags = append(flags, b.clients(&b.keys, name+"_only", l.Only))
+	}
+	if l.Except != nil {
+		except := b.clients(&b.keys, name+"_not", l.Except)
+		flags = append(flags, b.not(name+"_other", except))
+	}
+	return append(flags, b.when(&b.keys, name, l.When)...)
+}
+
+// not is the other way round.
+func (b *builder) not(name string, f flag) flag {
+	switch f {
+	case always():
+		return never()
+	case never():
+		return always()
+	}
+	m := newMap(variable(f.variable), name)
+	m.otherwise(word("1"))
+	m.line(word("1"), word("0"))
+	b.keys = append(b.keys, m)
+	return isSet(name)
+}
+
+// conditionalKey is the key of a limit that does not count every request: an
+// empty key is not limited.
+func (b *builder) conditionalKey(name string, key Token, flags []flag, exempting bool) Token {
+	var source []part
+	want := ""
+	if exempting {
+		source, want = append(source, isSet("sluice_exempt"), part{lit: ":"}), ":"
+	}
+	for _, f := range flags {
+		source = append(source, f)
+		want += "1"
+	}
+	m := newMap(join(source...), name)
+	m.otherwise(none())
+	m.line(own(want), key)
+	b.keys = append(b.keys, m)
+	return variable(name)
+}
+
+// zoneSize is the size of a zone in kilobytes.
+func zoneSize(l *policies.EdgeLimit, slot int64) int64 {
+	clients := l.Expect
+	if clients == 0 {
+		clients = defaultExpect
+	}
+	if len(l.Per) == 1 && l.Per[0].Kind == policies.DimGlobal {
+		clients = 1
+	}
+	kilobytes := 32 + (clients*slot+1023)/1024
+	if kilobytes > 1024 {
+		kilobytes = (kilobytes + 1023) / 1024 * 1024
+	}
+	return kilobytes
+}
+
+// sizeToken is a size as NGINX writes it: whole kilobytes or megabytes.
+func sizeToken(kilobytes int64) Token {
+	if kilobytes%1024 == 0 {
+		return word(fmt.Sprintf("%dm", kilobytes/1024))
+	}
+	return word(fmt.Sprintf("%dk", kilobytes))
+}
+
+// rateToken is a rate as limit_req_zone has it.
+func rateToken(r policies.Rate) (Token, error) {
+	switch {
+	case r.Per == time.Second && r.Micro > 0 && r.Micro%1e6 == 0:
+		return word(fmt.Sprintf("%dr/s", r.Micro/1e6)), nil
+	case r.Per == time.Minute && r.Micro > 0 && r.Micro%1e6 == 0:
+		return word(fmt.Sprintf("%dr/m", r.Micro/1e6)), nil
+	}
+	return Token{}, fmt.Errorf("cannot render a rate of %d micro-units in %s: NGINX knows whole requests per second or minute", r.Micro, r.Per)
+}
+
+// secondsUntilOne is when one more request fits: at least 1.
+func secondsUntilOne(r policies.Rate) int64 {
+	if r.Micro <= 0 {
+		return 1
+	}
+	seconds := int64(r.Per / time.Second)
+	return max(1, (seconds*1e6+r.Micro-1)/r.Micro)
+}
+
+// burst is a limit's burst and delay: ours is how many fit at once, NGINX's
+// how many fit besides the one that is always served.
+func burst(l *policies.EdgeLimit) (burst, delay Token) {
+	if l.Burst <= 1 {
+		return Token{}, Token{}
+	}
+	burst = word(fmt.Sprintf("burst=%d", l.Burst-1))
+	switch {
+	case l.Delay.All || l.Delay.N == 1:
+		return burst, Token{}
+	case l.Delay.N == 0 || l.Delay.N >= l.Burst:
+		return burst, word("nodelay")
+	}
+	return burst, word(fmt.Sprintf("delay=%d", l.Delay.N-1))
+}
+
+// limitTitle says what a limit allows.
+func limitTitle(l *policies.EdgeLimit) string {
+	per := make([]string, len(l.Per))
+	for i, d := range l.Per {
+		per[i] = strings.TrimSpace(string(d.Kind) + " " + d.Name)
+	}
+	by := " for each " + strings.Join(per, " and ")
+	if l.Connections > 0 {
+		return fmt.Sprintf("%d requests at a time", l.Connections) + by
+	}
+	unit := "second"
+	if l.Rate.Per == time.Minute {
+		unit = "minute"
+	}
+	return fmt.Sprintf("%d requests each %s and %d at once", l.Rate.Micro/1e6, unit, max(l.Burst, 1)) + by
+}

@@ -1,0 +1,36 @@
+package gen
+
+import (
+	"path/filepath"
+	"testing"
+
+	"sluice/gen/gentest"
+	"sluice/policies"
+)
+
+// TestSites renders the policies of real sites and lets NGINX read the files.
+func TestSites(t *testing.T) {
+	nginx := gentest.Binary(t)
+	sites, err := filepath.Glob("../policies/testdata/sites/*.yaml")
+	if err != nil || len(sites) == 0 {
+		t.Fatalf("cannot find the sites: %v", err)
+	}
+	for _, site := range sites {
+		t.Run(filepath.Base(site), func(t *testing.T) {
+			p, ds := policies.Load(site)
+			if ds.HasErrors() {
+				t.Fatal(ds)
+			}
+			if found := p.Unenforced(); found.HasErrors() {
+				t.Skipf("not enforced yet: %v", found)
+			}
+			files, err := Render(policies.Compile(p), Options{Version: "test", Full: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Check(t.Context(), nginx, files); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package gen
+
+// The views are what templates see: tokens, booleans, numbers, and lists and
+// groups of them. A test walks these types and fails on anything else, so a
+// policy's words can reach a file only through the constructors of tokens.
+
+// block is one map or geo block.
+type block struct {
+	Comments []Token
+	Kind     Token // map or geo
+	Source   Token // empty: a geo of the client's address
+	Variable Token
+	Volatile bool
+	Entries  []entry
+}
+
+// entry is one line of a block.
+type entry struct {
+	Key, Value Token
+	Comment    Token // empty: none
+}
+
+// header is one header that is set, by a value or a variable.
+type header struct {
+	Name, Value Token
+}
+
+// peer is one address of an upstream.
+type peer struct{ Address Token }
+
+// zone is the shared memory of one edge limit.
+type zone struct {
+	Comments []Token
+	Rate     Token // empty: it counts connections
+	Key      Token
+	Name     Token
+	Size     Token
+}
+
+// clientView is for real_ip.conf.
+type clientView struct {
+	Stamp         Token
+	Trusted       []Token
+	Header        Token
+	ProxyProtocol bool
+}
+
+// httpView is for http.conf.
+type httpView struct {
+	Stamp     Token
+	Defaults  []Token // variables without the dollar
+	Client    []block
+	Values    []block
+	Access    []block
+	Keys      []block
+	Zones     []zone
+	ZoneTotal Token // empty: no zone
+	Asked     bool
+	Answers   []block // what the service answered, kept over the passes of a request
+	Authz     []peer
+	Sent      []block // what the service is told
+	Denials   []block
+	App       []peer
+}
+
+// varsView is for vars.conf.
+type varsView struct {
+	Stamp Token
+	Vars  []header // the variable, without the dollar, and what it is set to
+}
+
+// askView is for ask.conf, the body of the internal locations.
+type askView struct {
+	Stamp   Token
+	Headers []header
+	Timeout Token
+}
+
+// serverView is for server.conf.
+type serverView struct {
+	Stamp Token
+	Asked bool
+	Pages []page
+}
+
+// page is one named location that answers with a denial.
+type page struct {
+	Location Token
+	Status   Token
+	Body     Token
+}
+
+// appView is for app.conf.
+type appView struct {
+	Stamp   Token
+	Defined bool // the upstream is ours
+}
+
+// headersView is for headers.conf and proxy_headers.conf.
+type headersView struct {
+	Stamp   Token
+	Headers []header
+}
+
+// routeView is for one file of routes/.
+type routeView struct {
+	Stamp    Token
+	Name     Token
+	Comments []Token
+
+	Close      bool // some access rule closes the connection
+	Refuse     Token
+	Exempt     Token
+	Would      Token
+	Route      Token // told to edge limits that count by route
+	Retry      Token
+	Limits     []routeLimit
+	DryRun     bool
+	LimitsRate bool
+	LimitsConn bool
+
+	Ask    Token // the subrequest's URI; empty: the service is not asked
+	AskOff bool
+	Hide   []Token
+}
+
+// routeLimit is one edge limit in a route: exactly one of Rate and Connections.
+type routeLimit struct {
+	Rate        bool
+	Zone        Token
+	Burst       Token // empty: none
+	Delay       Token // nodelay, delay=N or empty
+	Connections Token
+	Comment     Token
+}
+
+// locationsView is for locations.conf and the files of locations/.
+type locationsView struct {
+	Stamp     Token
+	Comments  []Token
+	Locations []location
+}
+
+// location is one location block. A container holds no directive of ours, only
+// other locations.
+type location struct {
+	Modifier Token // =, ~, ^~ or empty
+	Match    Token
+	Include  Token // the route's file; empty: a container
+	Inner    []location
+}
+
+// logView is for log.conf.
+type logView struct {
+	Stamp     Token
+	Datagrams []Token
+}
+
+// nginxView is for the whole nginx.conf.
+type nginxView struct {
+	Stamp   Token
+	Listen  []Token
+	Suffix  Token // after each address
+	Servers []fullServer
+}
+
+// fullServer is one server of the whole nginx.conf.
+type fullServer struct {
+	Name      Token
+	Default   bool
+	Locations Token
+}

@@ -1,0 +1,8 @@
+package templates
+
+import "embed"
+
+// FS holds the templates.
+//
+//go:embed *.tmpl
+var FS embed.FS
