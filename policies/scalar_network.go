@@ -23,7 +23,7 @@ func (n *Network) UnmarshalText(text []byte) error {
 	}
 	length := addr.BitLen()
 	if slash {
-		if strings.Contains(bits, "#") {
+		if strings.ContainsAny(bits, "#, ") {
 			return wrongf(ruleNetwork, "%s %s", show(s), networkHint(s))
 		}
 		if length, err = prefixLength(bits, addr); err != nil {
@@ -76,6 +76,8 @@ func networkHint(s string) string {
 	switch {
 	case strings.Contains(s, "#"):
 		return "has a comment in its value: a comment begins with a space before the #; want that, or no comment"
+	case strings.Contains(s, ",") || strings.Contains(s, " ") && !dash:
+		return "is more than one; want each network as its own entry"
 	case strings.Contains(s, "%"):
 		return "has a zone; want the address without %…"
 	case dash && addressLike(strings.TrimSpace(from)) && addressLike(strings.TrimSpace(to)):
@@ -92,8 +94,6 @@ func networkHint(s string) string {
 		return "has a wildcard; want a network with a prefix length, such as 10.1.0.0/16"
 	case dottedQuad.MatchString(address):
 		return "has a part above 255; " + want
-	case strings.ContainsAny(s, " ,"):
-		return "is more than one; want each network as its own entry"
 	case portOf(s) != "":
 		return "has a port; want the address alone: " + portOf(s)
 	case strings.HasPrefix(s, "["):

@@ -49,8 +49,8 @@ func (r *Rate) UnmarshalText(text []byte) error {
 }
 
 var (
-	rateSpaced = regexp.MustCompile(`^([0-9.]+)\s*(?:r|req|reqs|requests)?\s*(?:/|per)\s*([A-Za-z]+)$`)
-	ratePacked = regexp.MustCompile(`^([0-9.]+)\s*(?:r|req)p([smhd])$`)
+	rateSpaced = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*(?:r|req|reqs|requests)?\s*(?:/|per)\s*([A-Za-z]+)$`)
+	ratePacked = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*(?:r|req)p([smhd])$`)
 	rateTimes  = regexp.MustCompile(`^([0-9]+)r?/([0-9]+[a-z]+)$`)
 )
 
@@ -72,6 +72,8 @@ func rateHint(s string) string {
 		return "has a length of its own: that is a window; want one unit (" + number + "/m), or the key window"
 	}
 	switch {
+	case strings.HasPrefix(number, ".") && only(number[1:], digit):
+		return "has no digit before its point; want 0" + s
 	case strings.HasPrefix(number, "-"):
 		return "is negative; " + want
 	case numberInf.MatchString(lower):

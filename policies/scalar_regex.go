@@ -52,13 +52,12 @@ func (r *Regex) NGINX() string {
 }
 
 // Match tells whether the expression is found in subject. It sees bytes, as
-// PCRE does in NGINX, and allocates only for a long subject beyond ASCII.
+// PCRE does in NGINX, and allocates only for a subject beyond ASCII.
 func (r *Regex) Match(subject []byte) bool {
 	if ascii(subject) {
 		return r.Go.Match(subject)
 	}
-	var room [512]byte
-	return r.Go.Match(widen(room[:0], subject))
+	return r.Go.Match(widen(make([]byte, 0, 2*len(subject)), subject))
 }
 
 // Capture is what the first group takes of subject. It is false when the

@@ -45,6 +45,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	}
 	number, sign := parts[1], parts[2]
 	switch {
+	case sign == "" && strings.Trim(number, "0.") == "":
+		return wrongf(ruleDuration, "%s is no time at all; want more than zero, or leave the key out", show(s))
 	case strings.ContainsAny(s, " \t\n"):
 		return wrongf(ruleDuration, "%s has a space; want %s%s", show(s), number, sign)
 	case unitLength(sign) == 0:
