@@ -34,22 +34,32 @@ func cause(err error) error {
 	return err
 }
 
-// compilePolicy loads a policy that is to be put to work: any error of it, and
-// anything that is not enforced yet, is printed and ends the verb.
+// ready compiles a policy that is to be put to work. It is nil when the
+// findings, to which what is not enforced yet is added, have an error.
+func ready(p *policies.Policy, ds policies.Diagnostics) (*policies.Compiled, policies.Diagnostics) {
+	if !ds.HasErrors() {
+		ds = append(ds, p.Unenforced()...)
+		ds.Sort()
+	}
+	if ds.HasErrors() {
+		return nil, ds
+	}
+	return policies.Compile(p), ds
+}
+
+// compilePolicy loads a policy that is to be put to work. Findings are printed;
+// an error among them ends the verb.
 func compilePolicy(e *env, arg string) (*policies.Compiled, error) {
 	p, ds, err := loadPolicy(e, arg)
 	if err != nil {
 		return nil, err
 	}
-	if !ds.HasErrors() {
-		ds = append(ds, p.Unenforced()...)
-		ds.Sort()
-	}
+	c, ds := ready(p, ds)
 	if err := writeText(e.Err, ds); err != nil {
 		return nil, err
 	}
-	if ds.HasErrors() {
+	if c == nil {
 		return nil, errNo
 	}
-	return policies.Compile(p), nil
+	return c, nil
 }

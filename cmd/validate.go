@@ -71,12 +71,11 @@ func runValidate(ctx context.Context, e *env, o validateOptions) error {
 
 // checkNGINX renders a good policy and has nginx test the result.
 func checkNGINX(ctx context.Context, p *policies.Policy, ds policies.Diagnostics) (policies.Diagnostics, error) {
-	if pending := p.Unenforced(); len(pending) > 0 {
-		ds = append(ds, pending...)
-		ds.Sort()
+	c, ds := ready(p, ds)
+	if c == nil {
 		return ds, nil
 	}
-	files, err := gen.Render(policies.Compile(p), gen.Options{Version: version(), Full: true, Upstreams: []string{"127.0.0.1:8080"}})
+	files, err := gen.Render(c, gen.Options{Version: version(), Full: true, Upstreams: []string{"127.0.0.1:8080"}})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,123 @@
+package cmd
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/policies"
+)
+
+// blocks are the fenced blocks of README in one language.
+func blocks(t *testing.T, language string) []string {
+	t.Helper()
+	data, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, part := range strings.Split(string(data), "\n```"+language+"\n")[1:] {
+		block, _, ok := strings.Cut(part, "\n```")
+		if !ok {
+			t.Fatalf("README has an open block: %q", part)
+		}
+		out = append(out, block)
+	}
+	if len(out) == 0 {
+		t.Fatalf("README has no %s block", language)
+	}
+	return out
+}
+
+// TestReadmeCommands runs README's command lines that name the binary, and
+// knows the others: make targets, which CI runs, and the long-running serve.
+func TestReadmeCommands(t *testing.T) {
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range blocks(t, "sh") {
+		for _, line := range strings.Split(block, "\n") {
+			words := strings.Fields(line)
+			switch {
+			case words[0] == "make":
+				if !bytes.Contains(makefile, []byte("\n"+words[1]+":")) {
+					t.Errorf("README says %q; Makefile has no such target", line)
+				}
+			case words[0] == "bin/sluice" && words[1] == "serve":
+				checkServeFlags(t, words[3:])
+			case words[0] == "bin/sluice":
+				runReadme(t, words[1:])
+			default:
+				t.Errorf("README says %q, which no test knows", line)
+			}
+		}
+	}
+}
+
+func runReadme(t *testing.T, args []string) {
+	t.Helper()
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "/tmp/") {
+			args[i] = filepath.Join(t.TempDir(), filepath.Base(arg))
+		}
+	}
+	c := exec.Command("sluice", args...)
+	c.Dir = ".."
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("README: sluice %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func checkServeFlags(t *testing.T, args []string) {
+	t.Helper()
+	if err := newServeCmd(&env{}).ParseFlags(args); err != nil {
+		t.Errorf("README: serve %s: %v", strings.Join(args, " "), err)
+	}
+}
+
+// TestReadmePolicy: the policy shown is good, and can be served.
+func TestReadmePolicy(t *testing.T) {
+	for _, block := range blocks(t, "yaml") {
+		p, ds := policies.Parse("README.md", []byte(block), func(policies.FileName) ([]byte, error) { return nil, os.ErrNotExist })
+		if c, ds := ready(p, ds); c == nil || len(ds) > 0 {
+			t.Errorf("README's policy has findings: %v", ds)
+		}
+	}
+}
+
+// TestReadmeFinding: the finding shown is what the mistake gives.
+func TestReadmeFinding(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := strings.Replace(blocks(t, "yaml")[0], "198.51.100.0/24", "198.51.100.7/24", 1)
+	_, ds := policies.Parse("policy.yaml", []byte(src), func(policies.FileName) ([]byte, error) { return nil, os.ErrNotExist })
+	if len(ds) != 1 || !strings.Contains(string(readme), ds[0].String()) {
+		t.Errorf("README does not show %v", ds)
+	}
+}
+
+// TestReadmeFlags: the table of serve names its flags and their defaults.
+func TestReadmeFlags(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := newServeCmd(&env{}).Flags()
+	for _, name := range []string{"listen", "store", "peers"} {
+		def := flags.Lookup(name).DefValue
+		if name == "peers" {
+			def = "loopback"
+		}
+		row := "| `--" + name + "` | "
+		_, rest, ok := strings.Cut(string(readme), row)
+		if !ok || !strings.HasPrefix(strings.Trim(rest, "`"), def) {
+			t.Errorf("README's row for --%s does not say %s", name, def)
+		}
+	}
+}

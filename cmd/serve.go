@@ -1,0 +1,125 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sluice/authz"
+	"sluice/policies"
+)
+
+type serveOptions struct {
+	Policy string
+	Listen string
+	Store  string
+	Peers  string
+}
+
+func newServeCmd(e *env) *cobra.Command {
+	var o serveOptions
+	c := &cobra.Command{
+		Use:   "serve [POLICY]",
+		Short: "Answer NGINX's questions",
+		Long: `The service that NGINX asks by auth_request. SIGHUP reloads the policy: a broken
+one leaves the last good one serving. SIGTERM and SIGINT answer what is in
+flight, and end. The log is JSON on standard error.
+
+Every flag is also an environment variable: --store is SLUICE_STORE.`,
+		Args: atMostOne,
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Policy = policyArg(args)
+			if err := fromEnv(e, c.Flags()); err != nil {
+				return err
+			}
+			return runServe(e, o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:9180", "HOST:PORT or unix:PATH")
+	f.StringVar(&o.Store, "store", "embedded:sluice.db", "embedded:FILE, memory, redis://..., rediss://... or unix://...")
+	f.StringVar(&o.Peers, "peers", "127.0.0.0/8,::1/128", "networks that may ask, with commas between")
+	return c
+}
+
+// fromEnv gives flags that were not set their environment variable.
+func fromEnv(e *env, flags *pflag.FlagSet) error {
+	var err error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := "SLUICE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, ok := e.LookupEnv(name)
+		if !ok || f.Changed || f.Name == "help" || err != nil {
+			return
+		}
+		if setErr := flags.Set(f.Name, value); setErr != nil {
+			err = usagef("%s: %w", name, setErr)
+		}
+	})
+	return err
+}
+
+func runServe(e *env, o serveOptions) error {
+	if o.Policy == "-" {
+		return usagef("serve reads its policy again at SIGHUP: it needs a file")
+	}
+	peers, err := parsePeers(o.Peers)
+	if err != nil {
+		return err
+	}
+	store, err := openStore(o.Store)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+
+	log := slog.New(slog.NewJSONHandler(e.Err, nil))
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+
+	// The first policy must be good, and its findings are for a person.
+	first, err := compilePolicy(e, o.Policy)
+	if err != nil {
+		return err
+	}
+	engine := authz.New(store.Store, authz.Options{Deadline: store.deadline, Log: log})
+	if err := engine.Swap(first); err != nil {
+		return fmt.Errorf("cannot enforce policy %q: %w", o.Policy, err)
+	}
+	log.Info("starting", "version", version(), "policy", first.Hash, "store", store.kind)
+	reloader := authz.NewReloader(engine, func() (*policies.Compiled, policies.Diagnostics) {
+		return ready(policies.Load(o.Policy))
+	}, log)
+	go reloader.Run(ctx, hup)
+	return authz.Serve(ctx, engine, authz.ServeOptions{Listen: o.Listen, Peers: peers, Log: log})
+}
+
+func parsePeers(list string) ([]netip.Prefix, error) {
+	peers := []netip.Prefix{}
+	for _, s := range strings.Split(list, ",") {
+		s = strings.TrimSpace(s)
+		if s == "" {
+			continue
+		}
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			addr, addrErr := netip.ParseAddr(s)
+			if addrErr != nil {
+				return nil, usagef("--peers: %q is no network; want CIDR,... such as 10.0.0.0/8,127.0.0.1", s)
+			}
+			p = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		peers = append(peers, p.Masked())
+	}
+	return peers, nil
+}
