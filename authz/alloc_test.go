@@ -1,0 +1,47 @@
+//go:build !race
+
+package authz
+
+import (
+	"testing"
+
+	"sluice/authz/limit"
+)
+
+// A decision over the store of one process allocates nothing: not to read the
+// question, find the key, name the counters, charge them or write the answer.
+func TestDecisionsAllocateNothing(t *testing.T) {
+	policy := shop + `
+limits:
+  backend: {per: global, rate: 1000000/s, burst: 1000000}
+  each: {per: [ip, route, {header: X-User}], rate: 1000000/s, burst: 1000000}
+responses: {headers: [ratelimit, ratelimit-3, x-ratelimit], retry_after_jitter: 10%}
+`
+	f := func(what, route string, headers ...string) {
+		t.Helper()
+		s := newSiteOn(t, policy, newSite(t, "").clock, limit.NewMemory(limit.MemoryOptions{}))
+		s.handler.denials.close() // what is logged is another goroutine's
+		s.head(route, headers).CopyTo(&s.ctx.Request.Header)
+		for range 100 { // buckets and buffers exist
+			s.handler.serve(&s.ctx)
+		}
+		if n := testing.AllocsPerRun(1000, func() {
+			s.ctx.Response.Reset()
+			s.handler.serve(&s.ctx)
+		}); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", what, n)
+		}
+	}
+	f("allowed by a key", "rest", key("sk_web"))
+	f("by a bearer", "rest", "Authorization: Bearer sk_web")
+	f("nobody, denied", "rest")
+	f("denied over IPv6", "search", ip("2001:db8:1:2:3:4:5:6"))
+	f("a header that counts", "rest", key("sk_web"), "X-Sluice-Header-X-User: somebody")
+	f("another method of the location", "read", method("POST"), key("sk_web"))
+	f("a cascade", "reports", key("sk_web"))
+	f("a bad key", "rest", key("sk_nobody"))
+	f("a plan that may not", "reports")
+	f("exempt", "rest", "X-Sluice-Exempt: 1")
+	f("an exempt route", "free_for_all")
+	f("no question", "/other")
+}
