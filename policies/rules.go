@@ -1,6 +1,24 @@
 package policies
 
-// The rules of reading a policy file.
+import (
+	"cmp"
+	"slices"
+)
+
+// Rule is a kind of finding. IDs are stable: people filter by them.
+type Rule struct {
+	ID   string
+	Says string // one sentence, what is wrong when it is broken
+}
+
+// Rules are all kinds of findings, sorted by ID.
+func Rules() []Rule {
+	all := append(readingRules(), checkRules()...)
+	slices.SortFunc(all, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
+// The rules of reading a policy file. Their sentences stand in rules_table.go.
 const (
 	ruleRead      = "read"
 	ruleSyntax    = "yaml-syntax"

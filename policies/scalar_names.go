@@ -44,14 +44,14 @@ func (t *Text) UnmarshalText(text []byte) error {
 
 func (t Text) String() string { return string(t) }
 
-// token is a character of an HTTP token.
-func token(r rune) bool { return alnum(r) || strings.ContainsRune("!#$%&'*+-.^_`|~", r) }
+// tokenRune is a character of an HTTP token.
+func tokenRune(r rune) bool { return alnum(r) || strings.ContainsRune("!#$%&'*+-.^_`|~", r) }
 
 // UnmarshalText reads a token.
 func (t *Token) UnmarshalText(text []byte) error {
 	const most = 64
-	if len(text) == 0 || len(text) > most || !only(string(text), token) {
-		return wrongf(ruleToken, "%s is no HTTP token%s; want a word such as Bearer", show(string(text)), because(string(text), token, most))
+	if len(text) == 0 || len(text) > most || !only(string(text), tokenRune) {
+		return wrongf(ruleToken, "%s is no HTTP token%s; want a word such as Bearer", show(string(text)), because(string(text), tokenRune, most))
 	}
 	*t = Token(text)
 	return nil
