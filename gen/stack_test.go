@@ -116,3 +116,13 @@ func (s *stack) noWarnings() {
 		}
 	}
 }
+
+// normalPath is a path as NGINX normalises it.
+func normalPath(t testing.TB, target string) []byte {
+	t.Helper()
+	path, ok := policies.NormalizePath(nil, []byte(target))
+	if !ok {
+		t.Fatalf("cannot normalise %q", target)
+	}
+	return path
+}
