@@ -20,7 +20,7 @@ responses: {headers: [ratelimit, ratelimit-3, x-ratelimit], retry_after_jitter: 
 	f := func(what, route string, headers ...string) {
 		t.Helper()
 		s := newSiteOn(t, policy, newSite(t, "").clock, limit.NewMemory(limit.MemoryOptions{}))
-		s.handler.denials.close() // what is logged is another goroutine's
+		s.quiet() // what is logged is another goroutine's
 		s.head(route, headers).CopyTo(&s.ctx.Request.Header)
 		for range 100 { // buckets and buffers exist
 			s.handler.serve(&s.ctx)

@@ -26,7 +26,7 @@ routes:
 
 func benchmarkHandler(b *testing.B, policy, route string, headers ...string) {
 	s := newSiteOn(b, policy, newSite(b, "").clock, limit.NewMemory(limit.MemoryOptions{}))
-	s.handler.denials.close()
+	s.quiet()
 	head := s.head(route, headers)
 	b.ReportAllocs()
 	b.ResetTimer()

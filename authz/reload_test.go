@@ -18,7 +18,7 @@ func TestReload(t *testing.T) {
 	r := NewReloader(s.engine, func() (*policies.Compiled, policies.Diagnostics) { return next, found }, s.engine.log)
 	f := func(what string, good bool, message string) {
 		t.Helper()
-		before := s.log.Len()
+		before := len(s.log.String())
 		err := r.Reload()
 		if (err == nil) != good {
 			t.Errorf("%s: error %v", what, err)

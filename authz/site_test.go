@@ -1,11 +1,11 @@
 package authz
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +24,8 @@ type site struct {
 	store   limit.Store
 	engine  *Engine
 	handler *handler
-	log     *bytes.Buffer
+	log     *safeBuffer
+	quiet   func() // ends the log of denials, when it has written all
 	ctx     fasthttp.RequestCtx
 }
 
@@ -55,7 +56,7 @@ func newSite(t testing.TB, policy string) *site {
 
 func newSiteOn(t testing.TB, policy string, clock *limittest.Clock, store limit.Store) *site {
 	t.Helper()
-	s := &site{t: t, clock: clock, store: store, log: new(bytes.Buffer)}
+	s := &site{t: t, clock: clock, store: store, log: new(safeBuffer)}
 	log := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.engine = New(store, Options{Log: log, Now: clock.Now, Jitter: func() float64 { return 0.999 }})
 	if policy != "" {
@@ -63,6 +64,8 @@ func newSiteOn(t testing.TB, policy string, clock *limittest.Clock, store limit.
 	}
 	denials := newDenialLog(log, 1_000_000)
 	s.handler = newHandler(s.engine, denials)
+	s.quiet = sync.OnceFunc(denials.close)
+	t.Cleanup(s.quiet)
 	return s
 }
 
@@ -158,10 +161,9 @@ func (s *site) passes(n int, path string, headers ...string) int {
 	return passed
 }
 
-// logged is what was logged, all of it.
+// logged is what was logged, all of it. Later denials are not.
 func (s *site) logged() string {
-	s.handler.denials.close()
-	s.handler.denials = newDenialLog(slog.New(slog.DiscardHandler), 1)
+	s.quiet()
 	return s.log.String()
 }
 
