@@ -137,7 +137,7 @@ func checkAccessEffect(p *Policy, f *findings) {
 			f.warnf(path, ruleUnreachable, "nobody gets to this rule: %s is for all, and comes first; want it before that one, or left out", f.at(elem("edge.access", i)))
 			continue
 		}
-		if verdict == AccessAllow && !last[j] {
+		if verdict == AccessAllow && !last[j] && o.rules[j].Deny == nil {
 			f.warnf(path, ruleAllowAlone, "this allows who is allowed anyway: no later rule denies or exempts anybody on its routes; want a deny rule after it, or exempt in place of allow")
 		}
 		if clients.All {

@@ -30,15 +30,18 @@ func pricedRoutes(p *Policy) []pricedRoute {
 	return priced
 }
 
-// letIn are the routes of a list that a plan may use.
-func letIn(p *Policy, priced []pricedRoute, plan Name) []pricedRoute {
-	var in []pricedRoute
+// letIn are the routes of a list that a plan may use: those open to every
+// plan, and those that name it.
+func letIn(p *Policy, priced []pricedRoute, plan Name) (open, named []pricedRoute) {
 	for _, r := range priced {
-		if plans := p.Routes[r.index].Plans; plans == nil || slices.Contains(plans, plan) {
-			in = append(in, r)
+		switch plans := p.Routes[r.index].Plans; {
+		case plans == nil:
+			open = append(open, r)
+		case slices.Contains(plans, plan):
+			named = append(named, r)
 		}
 	}
-	return in
+	return open, named
 }
 
 // room is the most units that a limit can ever give to one request, and in
@@ -115,13 +118,16 @@ func (f *findings) neverFits(report say, routes []pricedRoute, limit string, l *
 func checkCosts(p *Policy, f *findings) {
 	priced := pricedRoutes(p)
 	for _, plan := range sortedKeys(p.Plans) {
-		in := letIn(p, priced, plan)
-		report, want := say(f.errorf), "a larger limit, or plans without "+string(plan)+" on the route"
+		open, named := letIn(p, priced, plan)
+		report := say(f.errorf)
 		if strangersOnly(p, plan) {
 			report = f.warnf
 		}
+		want := "a larger limit, or plans without " + string(plan) + " on the route"
 		for name, l := range planLimits(p, plan) {
-			f.neverFits(report, in, limitPath(p, plan, name), &l, planPriority(p, plan), want)
+			path, priority := limitPath(p, plan, name), planPriority(p, plan)
+			f.neverFits(report, open, path, &l, priority, want)
+			f.neverFits(f.errorf, named, path, &l, priority, want)
 		}
 	}
 	least := lowest(p, nil)
@@ -142,7 +148,7 @@ func checkCosts(p *Policy, f *findings) {
 
 // strangersOnly tells of a plan for whoever shows no good credential. Many a
 // site gives it less than its dearest route costs, to keep that for its
-// customers; they would read better in the route's plans, so it is a warning.
+// customers: a warning, unless the route names the plan.
 func strangersOnly(p *Policy, plan Name) bool {
 	id := p.Identity
 	if id == nil || len(p.Plans) == 1 {
@@ -187,19 +193,16 @@ func lowest(p *Policy, plans []Name) Priority {
 // that their plan has room for.
 func checkTenantCosts(p *Policy, f *findings) {
 	priced := pricedRoutes(p)
-	plans, routes := effectivePlans(p), map[Name][]pricedRoute{}
+	plans, dear := effectivePlans(p), map[Name]pricedRoute{}
 	for i := range p.Tenants {
 		t := &p.Tenants[i]
 		if len(t.Overrides) == 0 {
 			continue
 		}
-		if _, ok := routes[t.Plan]; !ok {
-			routes[t.Plan] = letIn(p, priced, t.Plan)
+		if _, ok := dear[t.Plan]; !ok {
+			dear[t.Plan] = dearestFor(p, priced, t.Plan)
 		}
-		if len(routes[t.Plan]) == 0 {
-			continue
-		}
-		dearest, priority := routes[t.Plan][0], planPriority(p, t.Plan)
+		dearest, priority := dear[t.Plan], planPriority(p, t.Plan)
 		for _, name := range sortedKeys(t.Overrides) {
 			spec, ok := plans[t.Plan][name]
 			if !ok {
@@ -215,6 +218,17 @@ func checkTenantCosts(p *Policy, f *findings) {
 				"a request to %s costs %d and never fits %s (%s); want room for at least %d", f.at(elem("routes", dearest.index)), dearest.cost, name, held, dearest.cost)
 		}
 	}
+}
+
+// dearestFor is the dearest route that a plan may use; one that costs nothing
+// when there is none.
+func dearestFor(p *Policy, priced []pricedRoute, plan Name) pricedRoute {
+	for _, r := range priced {
+		if plans := p.Routes[r.index].Plans; plans == nil || slices.Contains(plans, plan) {
+			return r
+		}
+	}
+	return pricedRoute{}
 }
 
 // withNumbers is a limit with a tenant's numbers.

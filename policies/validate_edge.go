@@ -64,7 +64,7 @@ func (f *findings) edgeRate(path string, l *EdgeLimitSpec) {
 		f.errorf(path, ruleRequired, "burst is missing; want so many requests at once as shall pass, 1 for none beyond the rate")
 		return
 	case *l.Burst < 1 || *l.Burst > maxEdgeBurst:
-		f.errorf(field(path, "burst"), ruleEdgeNumber, "a burst of %d is none; want 1 to %d, so many requests at once", *l.Burst, maxEdgeBurst)
+		f.errorf(field(path, "burst"), ruleEdgeNumber, "NGINX cannot hold a burst of %d; want 1 to %d, so many requests at once", *l.Burst, maxEdgeBurst)
 		return
 	}
 	if *l.Burst == 1 && l.shared() {

@@ -7,13 +7,15 @@ import (
 	"slices"
 )
 
-// accessEntry is one entry of an access rule: a network, or another word.
+// accessEntry is one entry of an access rule: a network, or a word. The word
+// private is decided before where it was said before, not where some of the
+// networks that it stands for were.
 type accessEntry struct {
-	prefix netip.Prefix
-	word   string // when it is no network
-	rule   int
-	text   string
-	at     place
+	prefixes []netip.Prefix
+	word     string // empty for a network
+	rule     int
+	text     string
+	at       place
 }
 
 // checkAccessEntries finds entries that an earlier rule decides: with another
@@ -31,7 +33,7 @@ func checkAccessEntries(p *Policy, f *findings) {
 		for e := range accessEntries(&o.rules[j], j) {
 			earlier := words[e.word]
 			if e.word == "" {
-				earlier = nets.covering(e.prefix)
+				earlier = nets.covering(e.prefixes[0])
 			}
 			for _, k := range earlier {
 				if o.decides(seen[k].rule, j) {
@@ -39,9 +41,10 @@ func checkAccessEntries(p *Policy, f *findings) {
 					break
 				}
 			}
-			if e.word == "" {
-				nets.add(e.prefix, len(seen))
-			} else {
+			for _, prefix := range e.prefixes {
+				nets.add(prefix, len(seen))
+			}
+			if e.word != "" {
 				words[e.word] = append(words[e.word], len(seen))
 			}
 			seen = append(seen, e)
@@ -60,14 +63,12 @@ func accessEntries(a *AccessSpec, rule int) iter.Seq[accessEntry] {
 		}
 		path := field(elem("edge.access", rule), verdict.key())
 		for n, at := range places(field(path, "cidrs"), c.CIDRs) {
-			prefixes := []netip.Prefix{n.Prefix}
+			e := accessEntry{prefixes: []netip.Prefix{n.Prefix}, rule: rule, text: n.String(), at: at}
 			if n.Private {
-				prefixes = PrivateNetworks()
+				e.prefixes, e.word = PrivateNetworks(), "private"
 			}
-			for _, prefix := range prefixes {
-				if !yield(accessEntry{prefix: prefix, rule: rule, text: n.String(), at: at}) {
-					return
-				}
+			if !yield(e) {
+				return
 			}
 		}
 		_ = yieldWords(yield, rule, field(path, "countries"), c.Countries) &&
@@ -87,6 +88,12 @@ func yieldWords[T any](yield func(accessEntry) bool, rule int, path string, list
 	return true
 }
 
+// same tells whether an entry is the very one that was said before: a network
+// is the same as `private` when it is one of those.
+func (e accessEntry) same(earlier accessEntry) bool {
+	return e.word != "" || slices.Contains(earlier.prefixes, e.prefixes[0])
+}
+
 // collision is what two rules say about the same clients.
 type collision struct {
 	earlier, later accessEntry // the first pair of entries
@@ -101,7 +108,7 @@ type collisions map[[3]int]*collision
 func (m collisions) add(o *accessOrder, earlier, later accessEntry) {
 	before, _ := o.rules[earlier.rule].verdict()
 	after, _ := o.rules[later.rule].verdict()
-	c := &collision{earlier: earlier, later: later, contradict: before != after && earlier.prefix == later.prefix}
+	c := &collision{earlier: earlier, later: later, contradict: before != after && later.same(earlier)}
 	id := [3]int{later.rule, earlier.rule, 0}
 	if c.contradict {
 		id[2] = 1

@@ -73,7 +73,7 @@ func (f *findings) override(path string, l *LimitSpec, o *OverrideSpec) {
 		for _, k := range g.keys {
 			empty = empty && !k.set
 			if k.set && g.kind != kind && kind != "" {
-				f.errorf(field(path, k.name), ruleOverrideKind, "the limit is a %s, and %s is of a %s; want numbers of a %s alone", kind, k.name, g.kind, kind)
+				f.errorf(field(path, k.name), ruleOverrideKind, "this is a limit of %s, and %s belongs to one of %s; want its own numbers alone", kind, k.name, g.kind)
 			}
 		}
 	}
@@ -135,7 +135,7 @@ func (f *findings) grant(path string, t *TenantSpec, limits map[Name]LimitSpec, 
 		f.errorf(at, ruleLimit, "the plan %s has no limit %s%s", t.Plan, g.Limit, choice(g.Limit, sortedKeys(limits)))
 	case spec.Kind() == "":
 	case spec.Quota == nil:
-		f.errorf(at, ruleGrant, "%s is a %s, and grants are for quotas; want a quota, or an override for the tenant", g.Limit, spec.Kind())
+		f.errorf(at, ruleGrant, "%s is a limit of %s, and grants are for quotas; want a quota, or an override for the tenant", g.Limit, spec.Kind())
 	case quota.Unlimited:
 		f.errorf(at, ruleGrant, "%s has no end for this tenant, so nothing can be added to it; want the grant left out", g.Limit)
 	}

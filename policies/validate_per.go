@@ -29,9 +29,6 @@ func (f *findings) per(path string, per Per, edge bool) {
 		case DimHeader:
 			f.perHeader(at, d.Name)
 		}
-		if d.Capture != nil && d.Capture.Go != nil && d.Capture.Go.NumSubexp() == 0 {
-			f.errorf(field(at, "capture"), rulePerCapture, "%s takes no part of the value; want a group in parentheses around what to count by", show(d.Capture.Source))
-		}
 	}
 }
 

@@ -27,13 +27,10 @@ func checkPlans(p *Policy, f *findings) {
 func checkPlanLimits(p *Policy, f *findings) {
 	for _, name := range sortedKeys(p.Plans) {
 		plan := p.Plans[name]
-		if len(plan.Limits) == 0 {
-			continue
+		if len(plan.Limits) == 0 || slices.Contains(lineage(p, plan.Extends), name) {
+			continue // in a circle nothing is inherited for certain
 		}
-		var inherited map[Name]LimitSpec
-		if plan.Extends != "" && !slices.Contains(lineage(p, plan.Extends), name) {
-			inherited = planLimits(p, plan.Extends)
-		}
+		inherited := planLimits(p, plan.Extends)
 		for _, limit := range sortedKeys(plan.Limits) {
 			own := plan.Limits[limit]
 			f.planLimit(field(field(field("plans", string(name)), "limits"), string(limit)), inherited[limit], own)
@@ -43,7 +40,7 @@ func checkPlanLimits(p *Policy, f *findings) {
 
 func (f *findings) planLimit(path string, base, own LimitSpec) {
 	if was, is := base.Kind(), own.Kind(); was != "" && is != "" && was != is {
-		f.errorf(field(path, string(is)), ruleKindChanged, "the plan that this one extends has a %s of this name, which cannot turn into a %s; want another name", was, is)
+		f.errorf(field(path, string(is)), ruleKindChanged, "the plan that this one extends has a limit of %s by this name, which cannot turn into one of %s; want another name", was, is)
 		return
 	}
 	all := overlay(base, own)

@@ -38,7 +38,6 @@ const (
 	rulePerTwice      = "per-twice"             // a dimension twice
 	rulePerGlobal     = "per-global"            // global where it cannot be
 	rulePerForwarded  = "per-forwarded"         // a header that the client invents
-	rulePerCapture    = "per-capture"           // a capture that takes nothing
 	rulePerNever      = "per-never"             // a dimension that no source gives
 	ruleBurst         = "burst"                 // a bucket that holds nothing
 	ruleWait          = "wait"                  // a wait too long, or on what cannot wait
