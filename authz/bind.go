@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"bytes"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -66,12 +67,12 @@ type source struct {
 // nothing a policy says is quietly left out.
 func bind(c *policies.Compiled) (*bound, error) {
 	b := &bound{policy: c}
-	binder := binder{done: map[*policies.Limit][]rule{}}
 	if c.Identity != nil {
 		for i := range c.Identity.Sources {
 			b.sources = append(b.sources, bindSource(&c.Identity.Sources[i]))
 		}
 	}
+	binder := binder{done: map[*policies.Limit][]rule{}, sources: b.sources}
 	b.challenge = challenges(b.sources)
 	for i := range c.Plans {
 		b.plans = append(b.plans, binder.rules(c.Plans[i].Limits))
@@ -116,8 +117,9 @@ func (b *bound) checkSize() error {
 // binder shares the rules of limits that are shared: tenants without overrides
 // have their plan's.
 type binder struct {
-	done map[*policies.Limit][]rule
-	err  error // the first
+	done    map[*policies.Limit][]rule
+	sources []source
+	err     error // the first
 }
 
 func (b *binder) rules(limits []policies.Limit) []rule {
@@ -129,7 +131,7 @@ func (b *binder) rules(limits []policies.Limit) []rule {
 	}
 	rules := make([]rule, 0, len(limits))
 	for i := range limits {
-		r, err := newRule(&limits[i])
+		r, err := newRule(&limits[i], b.sources)
 		if err != nil && b.err == nil {
 			b.err = err
 		}
@@ -158,7 +160,7 @@ func (b *binder) route(c *policies.Compiled, r *policies.Route) boundRoute {
 	return out
 }
 
-func newRule(l *policies.Limit) (rule, error) {
+func newRule(l *policies.Limit, sources []source) (rule, error) {
 	if l.Kind != policies.KindRate {
 		return rule{}, fmt.Errorf("cannot enforce limit %q: kind %q is not known; want %q", l.Name, l.Kind, policies.KindRate)
 	}
@@ -167,31 +169,52 @@ func newRule(l *policies.Limit) (rule, error) {
 		owned: l.InPlan, name: quoted(l.Name),
 	}
 	for _, d := range l.Per {
-		part := dim{kind: d.Kind, capture: d.Capture}
-		switch d.Kind {
-		case policies.DimKey, policies.DimUser, policies.DimScope:
-			r.owned = true
-		case policies.DimTenant:
-			r.owned = true
-			continue // TAG says it
-		case policies.DimGlobal:
-			continue
-		case policies.DimHeader:
-			part.field = fieldName(policies.HeaderValuePrefix, d.Name)
-		case policies.DimCookie:
-			part.field = fieldName(policies.HeaderCookiePrefix, d.Name)
-		case policies.DimQuery:
-			part.field = fieldName(policies.HeaderQueryPrefix, d.Name)
-		case policies.DimServer:
-			part.field = fieldName(policies.HeaderServer, "")
-		case policies.DimIP, policies.DimRoute:
-		default:
+		part, known := newDim(d, sources)
+		if !known {
 			return rule{}, fmt.Errorf("cannot enforce limit %q: dimension %q is not known to the service", l.Name, d.Kind)
 		}
-		r.dims = append(r.dims, part)
+		switch d.Kind {
+		case policies.DimTenant:
+			r.owned = true // TAG says it
+		case policies.DimGlobal:
+		case policies.DimKey, policies.DimUser, policies.DimScope:
+			r.owned = true
+			r.dims = append(r.dims, part)
+		default:
+			r.dims = append(r.dims, part)
+		}
 	}
 	r.item = policyItem(l)
 	return r, nil
+}
+
+// newDim finds the header that brings a dimension's value, and whether the
+// same value is also a credential.
+func newDim(d policies.Dim, sources []source) (part dim, known bool) {
+	part = dim{kind: d.Kind, capture: d.Capture}
+	own := []byte(nil)
+	switch d.Kind {
+	case policies.DimHeader:
+		part.field, own = fieldName(policies.HeaderValuePrefix, d.Name), fieldName("", d.Name)
+	case policies.DimCookie:
+		part.field = fieldName(policies.HeaderCookiePrefix, d.Name)
+		own = part.field
+	case policies.DimQuery:
+		part.field = fieldName(policies.HeaderQueryPrefix, d.Name)
+		own = part.field
+	case policies.DimServer:
+		part.field = fieldName(policies.HeaderServer, "")
+	case policies.DimIP, policies.DimRoute, policies.DimGlobal, policies.DimTenant,
+		policies.DimKey, policies.DimUser, policies.DimScope:
+	default:
+		return dim{}, false
+	}
+	for i := range sources {
+		if own != nil && bytes.Equal(sources[i].field, own) {
+			part.proof = own
+		}
+	}
+	return part, true
 }
 
 // bindSource finds the header in which NGINX sends a credential.

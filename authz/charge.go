@@ -9,7 +9,7 @@ import (
 
 // charge asks the store about every limit of the request, in one step.
 func (e *Engine) charge(req *Request, r *boundRoute, id *identity, c client, d *Decision) {
-	s := subject{client: c, route: r.id, req: req}
+	s := subject{client: c, route: r.id, proof: id.proof, req: req}
 	if id.tenant != nil {
 		s.tenant, s.key = id.tenant.id, id.key.id
 	}

@@ -16,6 +16,7 @@ type identity struct {
 	plan   int    // -1: none
 	rules  []rule // what his plan limits
 	shown  bool   // a credential came, good or not
+	proof  []byte // the field that brought a good one
 }
 
 // identify takes the first credential that is present. It returns false when d
@@ -26,7 +27,11 @@ func (b *bound) identify(req *Request, c client, d *Decision) (identity, bool) {
 	}
 	for i := range b.sources {
 		if value := b.sources[i].credential(req); len(value) > 0 {
-			return b.identifyKey(value, c, d)
+			id, ok := b.identifyKey(value, c, d)
+			if id.tenant != nil {
+				id.proof = b.sources[i].field
+			}
+			return id, ok
 		}
 	}
 	return b.outcome(b.policy.Identity.Missing, false, d)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"unicode"
+	"unicode/utf8"
 
 	"sluice/policies"
 )
@@ -35,6 +37,7 @@ type subject struct {
 	tenant []byte // encoded id; empty for who has no tenant
 	key    []byte // encoded id; empty for who has no key
 	route  []byte // encoded name
+	proof  []byte // the field whose credential was found good; empty when none was
 	req    *Request
 }
 
@@ -79,6 +82,7 @@ func (r *rule) appendSubject(dst []byte, s *subject) []byte {
 type dim struct {
 	kind    policies.DimKind
 	field   []byte // the header that brings its value
+	proof   []byte // the field that brings the same value as a credential, if one does
 	capture *policies.Regex
 }
 
@@ -105,8 +109,12 @@ func (d *dim) appendPart(dst []byte, s *subject) []byte {
 }
 
 // appendValue falls back to the address when the value is missing, too long or
-// refused.
+// refused, and when it is a credential that nobody has found good: else whoever
+// makes up keys has a new counter for each.
 func (d *dim) appendValue(dst []byte, s *subject) []byte {
+	if d.proof != nil && !bytes.Equal(d.proof, s.proof) {
+		return appendClient(dst, s)
+	}
 	value := d.captured(s.req.value(d.field))
 	if len(value) == 0 || len(value) > policies.MaxValue || string(value) == policies.InvalidCredential {
 		return appendClient(dst, s)
@@ -150,6 +158,14 @@ func appendHash(dst, value []byte) []byte {
 // captured is the first group of the expression in value; empty when it does
 // not match.
 func captured(re *policies.Regex, value []byte) []byte {
+	if bytes.IndexFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+		// The expression sees bytes, as NGINX's does: each is one character.
+		wide := make([]byte, 0, 2*len(value))
+		for _, c := range value {
+			wide = utf8.AppendRune(wide, rune(c))
+		}
+		value = wide
+	}
 	m := re.Go.FindSubmatch(value)
 	if len(m) < 2 {
 		return nil

@@ -49,6 +49,7 @@ func TestKeys(t *testing.T) {
 	f("{query: user}", "sluice:{globex}:org:value="+hashOfValue, a, "X-Sluice-Query-User: alice")
 	f("{query: user, capture: 'u-([a-z]+)'}", "sluice:{globex}:org:value="+hashOfValue, a, "X-Sluice-Query-User: u-alice")
 	f("{query: user, capture: 'u-([a-z]+)'}", "sluice:{globex}:org:ip=192.0.2.1", a, "X-Sluice-Query-User: alice")
+	f("{query: user, capture: '^..-([a-z]+)'}", "sluice:{globex}:org:value="+hashOfValue, a, "X-Sluice-Query-User: é-alice")
 	f("{header: X-User}", "sluice:{globex}:org:ip=192.0.2.1", a)
 	f("{header: X-User}", "sluice:{globex}:org:ip=192.0.2.1", a, "X-Sluice-Header-X-User: "+strings.Repeat("a", policies.MaxValue+1))
 	f("{header: X-User}", "sluice:{globex}:org:ip=192.0.2.1", a, "X-Sluice-Header-X-User: !")
@@ -206,6 +207,24 @@ func TestIdentityHeadersMakeNoCounters(t *testing.T) {
 	}
 }
 
+// A counter by a credential is for credentials that are good: made-up keys have
+// one counter, their client's.
+func TestBadCredentialsMakeNoCounters(t *testing.T) {
+	f := func(what, want string, headers ...string) {
+		t.Helper()
+		policy := strings.Replace(shop, "invalid: {deny: 401}", "invalid: {plan: anonymous}", 1) +
+			"limits: {top: {per: {header: X-API-Key}, rate: 1/s, burst: 5}}\n"
+		keys := strings.Fields(keysOf(newSite(t, policy), "rest", headers...))
+		if got := keys[len(keys)-1]; !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	f("a good key", "sluice:{value=~", key("sk_a"), "X-Sluice-Header-X-Api-Key: sk_a")
+	f("a made-up key", "sluice:{ip=192.0.2.1}", key("sk_1"), "X-Sluice-Header-X-Api-Key: sk_1")
+	f("no key that was looked at", "sluice:{ip=192.0.2.1}", "X-Sluice-Header-X-Api-Key: sk_1")
+	f("a good key elsewhere", "sluice:{ip=192.0.2.1}", "X-Sluice-Query-Api_key: sk_a", "X-Sluice-Header-X-Api-Key: sk_1")
+}
+
 // Two addresses of one /64 are one client, and the next /64 is another.
 func TestIPv6Prefix(t *testing.T) {
 	f := func(prefix, a, b string, same bool) {
@@ -232,7 +251,7 @@ func TestIPv6Prefix(t *testing.T) {
 func TestSecretsStayInside(t *testing.T) {
 	const secret = "sk_very_secret_0123"
 	policy := strings.ReplaceAll(shop, "hash(sk_a)", "hash("+secret+")") +
-		"limits: {by_key: {per: {header: X-API-Key}, rate: 1/h, burst: 2}, by_query: {per: {query: api_key}, rate: 1/h, burst: 100}}\n"
+		"limits: {by_key: {per: {header: X-API-Key}, rate: 1/h, burst: 2, count: requests}, by_query: {per: {query: api_key}, rate: 1/h, burst: 100}}\n"
 	s := newSite(t, policy)
 	var out strings.Builder
 	for _, route := range []string{"rest", "search", "reports", "/_sluice/closed/gone"} {

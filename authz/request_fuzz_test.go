@@ -27,7 +27,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	policy := strings.ReplaceAll(shop, "rate: 1/s, burst: 3}", "rate: 1/h, burst: 1}")
-	c := compile(f, policy+"limits: {each: {per: [ip, {header: X-User}, server], rate: 1/h, burst: 1}}\n")
+	c := compile(f, policy+"limits: {each: {per: [ip, {header: X-User}, server], rate: 1/h, burst: 1, count: requests}}\n")
 	for i := range c.Plans {
 		for j := range c.Plans[i].Limits {
 			c.Plans[i].Limits[j].Burst = 0
