@@ -21,6 +21,7 @@ type decoder struct {
 	lists  map[FileName]*source // list files that were read
 	owners []owner              // the mappings that we are in, outermost first
 	budget int                  // nodes that aliases and merge keys may still bring
+	full   bool                 // and it was said that they bring too many
 	depth  int                  // of aliases
 }
 
@@ -45,7 +46,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) bool {
 		n = follow(n)
 	}
 	if d.depth > 0 {
-		if d.budget--; d.budget <= 0 {
+		if d.budget--; d.budget < 0 {
 			return d.spent(n, path)
 		}
 	}
@@ -93,7 +94,8 @@ func (d *decoder) shaped(n *yaml.Node, v reflect.Value, path string) bool {
 
 // spent says once that aliases brought too much.
 func (d *decoder) spent(n *yaml.Node, path string) bool {
-	if d.budget == 0 {
+	if !d.full {
+		d.full = true
 		d.errorf(n, path, ruleAlias, "aliases and merge keys bring more than %d values; want a policy that says them once", expansion)
 	}
 	return false

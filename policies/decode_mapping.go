@@ -50,10 +50,8 @@ func (d *decoder) keys(n *yaml.Node, path string) []entry {
 	if own := len(n.Content) / 2; d.depth == 0 {
 		d.budget = before - max(0, len(all)-own)
 	}
-	if d.budget <= 0 {
-		d.budget = 0
+	if d.budget < 0 {
 		d.spent(n, path)
-		d.budget = -1
 		return nil
 	}
 	d.checkMerges(n, path)
