@@ -31,6 +31,7 @@ responses:
 // TestDenials: each denial of the service has its true status at the client,
 // headers and a body (C001, C009), and the application's own errors are its own.
 func TestDenials(t *testing.T) {
+	t.Parallel()
 	s := start(t, keyedPolicy)
 	deny := gentest.Answer{}
 	s.authz.Answers(func(string, http.Header) gentest.Answer { return deny })
@@ -90,6 +91,7 @@ func TestDenials(t *testing.T) {
 // application, in place of the application's own (C009, C106), and its errors
 // pass untouched.
 func TestAllowed(t *testing.T) {
+	t.Parallel()
 	s := start(t, keyedPolicy)
 	s.authz.Answers(func(string, http.Header) gentest.Answer {
 		return gentest.Answer{Headers: map[string]string{"RateLimit": `"speed";r=2;t=1`, "X-Sluice-Tenant": "acme", "X-Sluice-Plan": "pro", "X-Sluice-Priority": "high"}}

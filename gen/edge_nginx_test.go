@@ -25,6 +25,7 @@ func count(statuses []int, want int) int {
 // TestEdgeRate: a burst is exactly so many at once (C021), and the refusal says
 // when to come back: as long as the rate takes for one (C022).
 func TestEdgeRate(t *testing.T) {
+	t.Parallel()
 	s := start(t, proxied+`
 edge:
   limits:
@@ -85,6 +86,7 @@ routes:
 
 // TestEdgeKeys: what a limit counts by, and what stands in for it (C028, C016).
 func TestEdgeKeys(t *testing.T) {
+	t.Parallel()
 	s := start(t, proxied+`
 edge:
   limits:
@@ -159,6 +161,7 @@ routes:
 
 // TestEdgeConditions: only, except, when, exempt (C027, C029, C050).
 func TestEdgeConditions(t *testing.T) {
+	t.Parallel()
 	s := start(t, proxied+`
 edge:
   access:
@@ -204,6 +207,7 @@ routes:
 // TestAccess: the first rule that fits decides, whatever its kind, and networks
 // within networks do not change that.
 func TestAccess(t *testing.T) {
+	t.Parallel()
 	s := start(t, proxied+`
 identity: {sources: [{api_key: {header: X-API-Key}}], missing: {plan: p}}
 plans: {p: {limits: {speed: {per: ip, rate: 1/s, burst: 1}}}}
@@ -261,6 +265,7 @@ routes:
 
 // TestDirect: who comes past the proxies is refused, but not where nothing applies.
 func TestDirect(t *testing.T) {
+	t.Parallel()
 	s := start(t, `version: 1
 client_ip: {trusted_proxies: [10.9.9.9], direct: deny}
 routes:
@@ -277,6 +282,7 @@ routes:
 
 // TestShadow: a policy in shadow refuses nothing.
 func TestShadow(t *testing.T) {
+	t.Parallel()
 	s := start(t, `version: 1
 mode: shadow
 identity: {sources: [{api_key: {header: X-API-Key}}], missing: {plan: p}}

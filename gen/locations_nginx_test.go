@@ -30,6 +30,7 @@ routes:
 // TestRoutes: NGINX chooses the route that the policy's own matcher chooses
 // (C008, C038), with a site's own regular expressions kept out.
 func TestRoutes(t *testing.T) {
+	t.Parallel()
 	s := startWith(t, routesPolicy, func(f Files, _ string) {
 		conf := string(f["nginx.conf"])
 		f["nginx.conf"] = []byte(strings.Replace(conf, "include sluice/server.conf;", "include sluice/server.conf;\n location ~ \\.php$ { return 200 opened; }", 1))
@@ -70,6 +71,7 @@ func normalHost(host string) string {
 // TestNoRoot: without a route for / the regular expressions stand at the level
 // of the server too, and what no route matches is the site's.
 func TestNoRoot(t *testing.T) {
+	t.Parallel()
 	const policy = `version: 1
 identity: {sources: [{api_key: {header: X-API-Key}}], missing: {plan: p}}
 plans: {p: {limits: {speed: {per: ip, rate: 1/s, burst: 1}}}}

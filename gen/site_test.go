@@ -10,6 +10,7 @@ import (
 
 // TestSites renders the policies of real sites and lets NGINX read the files.
 func TestSites(t *testing.T) {
+	t.Parallel()
 	nginx := gentest.Binary(t)
 	sites, err := filepath.Glob("../policies/testdata/sites/*.yaml")
 	if err != nil || len(sites) == 0 {

@@ -60,7 +60,7 @@ func escape(s string, mark byte) string {
 			continue
 		case c == mark:
 			b.WriteByte('\\')
-		case c == '\\' && (i+1 == len(s) || strings.IndexByte(`\"'trn`, s[i+1]) >= 0):
+		case c == '\\' && (i+1 == len(s) || strings.IndexByte("\\\"'trn\t\r\n", s[i+1]) >= 0):
 			b.WriteByte('\\')
 		}
 		b.WriteByte(s[i])
