@@ -16,9 +16,18 @@ type place struct {
 // where is a place for the middle of a message.
 func (f *findings) where(at place) string {
 	if at.file != "" {
-		return fmt.Sprintf("%s:%d", at.file, at.line)
+		return fmt.Sprintf("%s:%d", f.policy.fileName(at.file), at.line)
 	}
 	return f.at(at.path)
+}
+
+// from is the line of a list file that an entry came from, in parentheses and
+// with a space before; nothing for an entry of the policy itself.
+func (f *findings) from(at place) string {
+	if at.file == "" {
+		return ""
+	}
+	return " (" + f.where(at) + ")"
 }
 
 // places are the values of a list, each with its place.

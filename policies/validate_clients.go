@@ -1,9 +1,6 @@
 package policies
 
-import (
-	"fmt"
-	"net/netip"
-)
+import "net/netip"
 
 func checkClientIP(p *Policy, f *findings) {
 	c := p.ClientIP
@@ -47,19 +44,11 @@ func checkTrustedProxies(p *Policy, f *findings) {
 		}
 		switch {
 		case n.Prefix.Bits() < shortest:
-			f.errorf(at.path, ruleProxiesWide, "%s%s lets strangers say who they are: whoever is in it may name any client; want the addresses of your proxies alone", n, from(at))
+			f.errorf(at.path, ruleProxiesWide, "%s%s lets strangers say who they are: whoever is in it may name any client; want the addresses of your proxies alone", n, f.from(at))
 		case n.Prefix.Bits() < short:
-			f.warnf(at.path, ruleProxiesWide, "%s%s is much public space for proxies, and whoever is in it may name any client; want the addresses of your proxies alone", n, from(at))
+			f.warnf(at.path, ruleProxiesWide, "%s%s is much public space for proxies, and whoever is in it may name any client; want the addresses of your proxies alone", n, f.from(at))
 		}
 	}
-}
-
-// from names the list file that an entry came from.
-func from(at place) string {
-	if at.file == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (%s:%d)", at.file, at.line)
 }
 
 // within tells whether one of some networks holds all of a prefix.
@@ -92,7 +81,7 @@ func checkTrustedAllowed(p *Policy, f *findings) {
 				continue
 			}
 			if proxy, ok := meets(n, trusted); ok {
-				f.warnf(at.path, ruleProxyAllowed, "%s%s meets the trusted proxy %s: a request that names no client comes from the proxy, and passes here; want networks of clients alone", n, from(at), proxy)
+				f.warnf(at.path, ruleProxyAllowed, "%s%s meets the trusted proxy %s: a request that names no client comes from the proxy, and passes here; want networks of clients alone", n, f.from(at), proxy)
 				break // one says it for the list
 			}
 		}

@@ -130,10 +130,10 @@ func (m collisions) report(f *findings) {
 		c := m[id]
 		if c.contradict {
 			f.errorf(c.later.at.path, ruleContradiction, "%s%s%s has two verdicts: %s has decided it before; want it in one of them",
-				c.later.text, from(c.later.at), more(c.times), f.where(c.earlier.at))
+				c.later.text, f.from(c.later.at), more(c.times), f.where(c.earlier.at))
 			continue
 		}
 		f.warnf(c.later.at.path, ruleHidden, "%s%s%s is never asked about here: %s (%s) has decided it before; want it earlier, or left out",
-			c.later.text, from(c.later.at), more(c.times), f.where(c.earlier.at), c.earlier.text)
+			c.later.text, f.from(c.later.at), more(c.times), f.where(c.earlier.at), c.earlier.text)
 	}
 }

@@ -50,7 +50,7 @@ func (f *findings) match(path string, r *RouteSpec) {
 	if ours(m.Prefix) {
 		f.errorf(field(path, "prefix"), ruleReservedPath, "%s lies where Sluice's own locations are; want a path outside %s", m.Prefix, AuthPrefix)
 	}
-	if m.Regex != nil && strings.HasPrefix(m.Regex.Source, "^"+strings.TrimSuffix(AuthPrefix, "/")) {
+	if m.Regex != nil && strings.HasPrefix(m.Regex.Source, "^"+AuthPrefix) {
 		f.errorf(field(path, "regex"), ruleReservedPath, "this lies where Sluice's own locations are; want paths outside %s", AuthPrefix)
 	}
 	alone := r.Exempt || r.Service != nil && !*r.Service
