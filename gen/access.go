@@ -20,7 +20,7 @@ type chain struct {
 // link is one rule of a chain.
 type link struct {
 	name    string
-	flag    flag
+	flag    condition
 	verdict policies.AccessVerdict
 	status  int
 	shadow  bool // told, never done
@@ -53,7 +53,7 @@ func (b *builder) accessRule(r *policies.AccessRule) link {
 	}
 	name := "sluice_access_" + id
 	at := len(b.access)
-	flags := append([]flag{b.clients(&b.access, name, &r.Clients)}, b.when(&b.access, name, r.When)...)
+	flags := append([]condition{b.clients(&b.access, name, &r.Clients)}, b.when(&b.access, name, r.When)...)
 	l := link{name: title, flag: b.both(&b.access, name, flags...), verdict: r.Verdict, status: r.Status}
 	l.shadow = r.Shadow
 	if at < len(b.access) {

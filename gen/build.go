@@ -58,15 +58,15 @@ func (m *block) line(key, value Token) { m.Entries = append(m.Entries, entry{Key
 // otherwise adds the default, which every block states.
 func (m *block) otherwise(value Token) { m.line(word("default"), value) }
 
-// flag is a condition in the source of a map: a variable that is 0 or 1, or a
+// condition is a flag in the source of a map: a variable that is 0 or 1, or a
 // literal 0 or 1 when it is known already.
-type flag = part
+type condition = part
 
 // always and never are conditions that are known.
-func always() flag { return flag{lit: "1"} }
-func never() flag  { return flag{lit: "0"} }
+func always() condition { return condition{lit: "1"} }
+func never() condition  { return condition{lit: "0"} }
 
-func isSet(variable string) flag { return flag{variable: variable} }
+func isSet(variable string) condition { return condition{variable: variable} }
 
 // join writes parts one after the other as one argument.
 func join(parts ...part) Token {
@@ -78,7 +78,7 @@ func join(parts ...part) Token {
 
 // both is the condition that all of the flags hold, as one flag: a map over
 // their concatenation when it takes more than one variable.
-func (b *builder) both(to *[]block, name string, flags ...flag) flag {
+func (b *builder) both(to *[]block, name string, flags ...condition) condition {
 	var open []part
 	for _, f := range flags {
 		switch f {

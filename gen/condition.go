@@ -9,7 +9,7 @@ import (
 
 // clients is the condition that a client is in a set: any entry of any list.
 // What it defines is named by name and added to a list of blocks.
-func (b *builder) clients(to *[]block, name string, set *policies.ClientSet) flag {
+func (b *builder) clients(to *[]block, name string, set *policies.ClientSet) condition {
 	if set.All {
 		return always()
 	}
@@ -72,11 +72,11 @@ func (b *builder) matching(name, source string, regexes []*policies.Regex) block
 }
 
 // when are the conditions on requests, one flag for each line of the policy.
-func (b *builder) when(to *[]block, name string, w *policies.When) []flag {
+func (b *builder) when(to *[]block, name string, w *policies.When) []condition {
 	if w == nil {
 		return nil
 	}
-	var flags []flag
+	var flags []condition
 	if len(w.Methods) > 0 {
 		m := newMap(word("$request_method"), name+"_meth")
 		m.otherwise(word("0"))
@@ -93,7 +93,7 @@ func (b *builder) when(to *[]block, name string, w *policies.When) []flag {
 }
 
 // test is the condition on one value of a request.
-func (b *builder) test(to *[]block, name string, t *policies.Test) flag {
+func (b *builder) test(to *[]block, name string, t *policies.Test) condition {
 	source := b.value(t.Carrier, t.Name)
 	var m block
 	switch {

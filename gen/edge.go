@@ -61,8 +61,8 @@ func (b *builder) edgeLimit(l *policies.EdgeLimit, exempting bool) edgeLimit {
 }
 
 // limitFlags are the conditions under which a request is counted at all.
-func (b *builder) limitFlags(name string, l *policies.EdgeLimit) []flag {
-	var flags []flag
+func (b *builder) limitFlags(name string, l *policies.EdgeLimit) []condition {
+	var flags []condition
 	if l.Only != nil {
 		flags = append(flags, b.clients(&b.keys, name+"_only", l.Only))
 	}
@@ -74,7 +74,7 @@ func (b *builder) limitFlags(name string, l *policies.EdgeLimit) []flag {
 }
 
 // not is the other way round.
-func (b *builder) not(name string, f flag) flag {
+func (b *builder) not(name string, f condition) condition {
 	switch f {
 	case always():
 		return never()
@@ -90,7 +90,7 @@ func (b *builder) not(name string, f flag) flag {
 
 // conditionalKey is the key of a limit that does not count every request: an
 // empty key is not limited.
-func (b *builder) conditionalKey(name string, key Token, flags []flag, exempting bool) Token {
+func (b *builder) conditionalKey(name string, key Token, flags []condition, exempting bool) Token {
 	var source []part
 	want := ""
 	if exempting {
