@@ -56,7 +56,7 @@ func (r *Reloader) Reload() error {
 func (r *Reloader) reload() error {
 	c, found := r.load()
 	if c == nil || found.HasErrors() {
-		return r.keep(found, fmt.Errorf("cannot use the policy: %d findings%s", len(found), first(found)))
+		return r.keep(found, fmt.Errorf("cannot use the policy: %s", summary(found)))
 	}
 	old := r.engine.Policy()
 	if old != nil && sameMeaning(old, c) {
@@ -84,14 +84,18 @@ func (r *Reloader) keep(found policies.Diagnostics, err error) error {
 	return err
 }
 
-// first is the first error among findings, as the end of a sentence.
-func first(found policies.Diagnostics) string {
+// summary is the first error among findings, and how many there are.
+func summary(found policies.Diagnostics) string {
 	for _, d := range found {
-		if !d.Warning {
-			return ", first: " + d.String()
+		switch {
+		case d.Warning:
+		case len(found) == 1:
+			return d.String()
+		default:
+			return fmt.Sprintf("%s (and %d more)", d, len(found)-1)
 		}
 	}
-	return ""
+	return "it could not be read"
 }
 
 // sameMeaning tells whether two policies say the same. The hash speaks for

@@ -45,12 +45,12 @@ func TestReload(t *testing.T) {
 	f("the same again", true, "policy unchanged")
 
 	next, found = compile(t, strings.Replace(shop, "burst: 3}", "burst: 9}", 1)), broken(7)
-	f("broken", false, `"findings":7`)
+	f("broken", false, `[r] (and 6 more)","findings":7`)
 	if s.engine.Policy() != first {
 		t.Error("the last good policy is not in force")
 	}
 	next, found = nil, nil
-	f("nothing", false, "cannot use the policy: 0 findings")
+	f("nothing", false, "cannot use the policy: it could not be read")
 
 	// The hash does not speak for tenants: one less must not go unseen.
 	next = compile(t, strings.Replace(shop, "{id: globex-b, sha256: hash(sk_b)}", "{id: globex-c, sha256: hash(sk_c)}", 1))

@@ -96,7 +96,8 @@ func stop(server *fasthttp.Server, e *Engine, grace time.Duration, log *slog.Log
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	err := server.ShutdownWithContext(ctx)
-	log.Info("stopped", "open_connections", server.GetOpenConnectionsCount(), "decisions", e.Counters())
+	// The server counts its listener, which is closed by now, as one less.
+	log.Info("stopped", "cut_off", max(0, server.GetOpenConnectionsCount()), "decisions", e.Counters())
 	if err != nil {
 		return fmt.Errorf("cannot answer everything within %s: %w", grace, err)
 	}
