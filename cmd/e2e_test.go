@@ -332,7 +332,6 @@ func TestExactlyABucket(t *testing.T) {
 		services int
 	}{{"memory, one service", false, 1}, {"redis, one service", true, 1}, {"redis, three services", true, 3}} {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
 			url := "memory"
 			if tc.redis {
 				url = "redis://" + limittest.StartRedis(t)

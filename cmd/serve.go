@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,10 +19,11 @@ import (
 )
 
 type serveOptions struct {
-	Policy string
-	Listen string
-	Store  string
-	Peers  string
+	Policy   string
+	Listen   string
+	Store    string
+	Peers    string
+	Deadline time.Duration
 }
 
 func newServeCmd(e *env) *cobra.Command {
@@ -46,6 +48,7 @@ Every flag is also an environment variable: --store is SLUICE_STORE.`,
 	f := c.Flags()
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:9180", "HOST:PORT or unix:PATH")
 	f.StringVar(&o.Store, "store", "embedded:sluice.db", "embedded:FILE, memory, redis://..., rediss://... or unix://...")
+	f.DurationVar(&o.Deadline, "deadline", authz.DefaultDeadline, "how long a decision may wait for Redis; then on_store_down decides")
 	f.StringVar(&o.Peers, "peers", "127.0.0.0/8,::1/128", "networks that may ask, with commas between")
 	return c
 }
@@ -74,7 +77,10 @@ func runServe(e *env, o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	store, err := openStore(o.Store)
+	if o.Deadline <= 0 {
+		return usagef("--deadline %s; want more than 0", o.Deadline)
+	}
+	store, err := openStore(o.Store, o.Deadline)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"sluice/authz"
 	"sluice/authz/limit"
 )
 
@@ -15,8 +14,9 @@ type openedStore struct {
 	deadline time.Duration // of a decision; 0 for a store that never waits
 }
 
-// openStore opens the store that --store names.
-func openStore(name string) (*openedStore, error) {
+// openStore opens the store that --store names. The deadline is for stores that
+// wait.
+func openStore(name string, deadline time.Duration) (*openedStore, error) {
 	scheme, rest, _ := strings.Cut(name, ":")
 	switch scheme {
 	case "memory":
@@ -33,7 +33,7 @@ func openStore(name string) (*openedStore, error) {
 		if err != nil {
 			return nil, usageError{err}
 		}
-		return &openedStore{Store: store, kind: "redis", deadline: authz.DefaultDeadline}, nil
+		return &openedStore{Store: store, kind: "redis", deadline: deadline}, nil
 	}
 	// The name is not repeated: it may be a URL with a password.
 	return nil, usagef("--store: unknown kind; want embedded:FILE, memory, redis://..., rediss://... or unix://...")
