@@ -118,6 +118,9 @@ func formOf(n *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	}
+	if looksSecret(n.Value) {
+		return "a single value"
+	}
 	return "the single value " + show(n.Value)
 }
 
@@ -148,7 +151,10 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string) bool {
 
 // text puts the text of a scalar into v.
 func (d *decoder) text(n *yaml.Node, v reflect.Value, path string) error {
-	if path == "client_ip.header" && n.Value == string(ProxyProtocol) {
+	if path == "client_ip.header" && fold(n.Value) == fold(string(ProxyProtocol)) {
+		if n.Value != string(ProxyProtocol) {
+			return wrongf(ruleHeader, "%s is neither a header nor the word; want %s", show(n.Value), ProxyProtocol)
+		}
 		v.SetString(n.Value) // the one word that is no header
 		return nil
 	}
@@ -209,12 +215,25 @@ func (d *decoder) sequence(n *yaml.Node, v reflect.Value, path string) bool {
 	}
 	out := reflect.MakeSlice(v.Type(), 0, len(n.Content))
 	for i, c := range n.Content {
+		if d.joins(c, elem(path, i)) {
+			continue
+		}
 		item := reflect.New(v.Type().Elem()).Elem()
 		if d.value(c, item, elem(path, i)) || item.Kind() == reflect.Struct {
 			out = reflect.Append(out, item)
 		}
 	}
 	v.Set(out)
+	return true
+}
+
+// joins finds an alias of a list as an entry of another list. In no type of the
+// language a list holds lists.
+func (d *decoder) joins(n *yaml.Node, path string) bool {
+	if n.Kind != yaml.AliasNode || follow(n).Kind != yaml.SequenceNode {
+		return false
+	}
+	d.errorf(n, path, ruleAlias, "*%s is a list inside a list: YAML replaces lists and never joins them; want its entries written out, or a list file", n.Value)
 	return true
 }
 

@@ -144,11 +144,15 @@ func (d *decoder) unknown(n *yaml.Node, e entry, path string) {
 	if path == "" && strings.HasPrefix(key, "x-") {
 		return // free space
 	}
+	at := field(path, key)
+	if looksSecret(key) {
+		at = path
+	}
 	if isNull(e.value) && e.value.Value == "" && n.Style&yaml.FlowStyle != 0 {
-		d.errorf(e.key, field(path, key), ruleUnknown, "%s is no key here and has no value: a comma ends a value inside { }; quote the value before it", show(key))
+		d.errorf(e.key, at, ruleUnknown, "%s is no key here and has no value: a comma ends a value inside { }; quote the value before it", show(key))
 		return
 	}
-	d.errorf(e.key, field(path, key), ruleUnknown, "%s is no key here%s", show(key), d.keyHint(key))
+	d.errorf(e.key, at, ruleUnknown, "%s is no key here%s", show(key), d.keyHint(key))
 }
 
 // named decodes a mapping whose keys are names that the file gives.

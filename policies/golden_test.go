@@ -53,6 +53,7 @@ func findingsOf(ar *txtar.Archive) string {
 			continue
 		}
 		_, found := decodeOnly(f.Name, unescape(ar, f.Data), files{
+			dir: ".",
 			read: func(name FileName) ([]byte, error) {
 				for _, f := range ar.Files {
 					if f.Name == string(name) {

@@ -19,6 +19,9 @@ func (l *List[T]) decode(d *decoder, n *yaml.Node, path string) bool {
 	}
 	out := make(List[T], 0, len(n.Content))
 	for i, c := range n.Content {
+		if d.joins(c, elem(path, i)) {
+			continue
+		}
 		var e Entry[T]
 		if e.decode(d, c, elem(path, i)) {
 			out = append(out, e)
@@ -93,7 +96,7 @@ func (d *decoder) listFile(name FileName, n *yaml.Node, path string) *source {
 		d.errorf(n, path, ruleRead, "%s", readProblem(err))
 		return nil
 	}
-	f := newSource(d.policy.fileName(name), text)
+	f := newSource(d.policy.File(name), text)
 	if begin := bytes.ToLower(bytes.TrimSpace(f.text)); bytes.HasPrefix(begin, []byte("<!doctype")) || bytes.HasPrefix(begin, []byte("<html")) || bytes.HasPrefix(begin, []byte("<?xml")) {
 		d.list = append(d.list, Diagnostic{Pos: Pos{f.name, 1, 1}, Path: path, Rule: ruleRead,
 			Message: "this is a web page, no list; want one entry a line (the download has failed?)"})

@@ -16,6 +16,7 @@ import (
 
 // files is how the files beside a policy are reached.
 type files struct {
+	dir  string
 	read func(FileName) ([]byte, error)
 	glob func(pattern string) ([]FileName, error)
 }
@@ -44,6 +45,7 @@ func ParseIn(dir, name string, src []byte) (*Policy, Diagnostics) {
 		return filepath.Join(dir, f)
 	}
 	return parse(name, src, files{
+		dir:  dir,
 		read: func(f FileName) ([]byte, error) { return readFile(within(string(f))) },
 		glob: func(pattern string) ([]FileName, error) {
 			found, err := filepath.Glob(within(pattern))
@@ -63,7 +65,7 @@ func ParseIn(dir, name string, src []byte) (*Policy, Diagnostics) {
 // without one they are left alone. Patterns of tenant_files need a directory:
 // see ParseIn.
 func Parse(name string, src []byte, read func(FileName) ([]byte, error)) (*Policy, Diagnostics) {
-	return parse(name, src, files{read: read})
+	return parse(name, src, files{dir: filepath.Dir(name), read: read})
 }
 
 func parse(name string, text []byte, beside files) (*Policy, Diagnostics) {
@@ -75,8 +77,8 @@ func parse(name string, text []byte, beside files) (*Policy, Diagnostics) {
 func decodeOnly(name string, text []byte, beside files) (*Policy, Diagnostics) {
 	p := &Policy{}
 	d := &decoder{policy: p, files: beside, fields: map[reflect.Type][]fieldSpec{}, lists: map[FileName]*source{}, budget: expansion}
-	src, bad := readTree(name, text)
-	p.sources.main = src
+	src, bad := readTree(name, text, "a policy that begins with version: 1")
+	p.sources = sources{dir: beside.dir, main: src}
 	d.src, d.list = src, bad
 	if len(bad) == 0 {
 		d.value(src.root, reflect.ValueOf(p).Elem(), "")
@@ -156,7 +158,7 @@ func (d *decoder) matching(pattern, path string) []FileName {
 
 // tenantFile reads one file of tenants.
 func (d *decoder) tenantFile(name FileName, path string) {
-	if slices.ContainsFunc(d.policy.sources.tenants, func(t tenantSource) bool { return t.name == d.policy.fileName(name) }) {
+	if slices.ContainsFunc(d.policy.sources.tenants, func(t tenantSource) bool { return t.name == d.policy.File(name) }) {
 		return // two patterns that both fit
 	}
 	text, err := d.files.read(name)
@@ -164,7 +166,7 @@ func (d *decoder) tenantFile(name FileName, path string) {
 		d.list = append(d.list, Diagnostic{Pos: d.policy.pos(path), Path: path, Message: readProblem(err), Rule: ruleRead})
 		return
 	}
-	src, bad := readTree(d.policy.fileName(name), text)
+	src, bad := readTree(d.policy.File(name), text, "a list of tenants, or [] for none")
 	if len(bad) > 0 {
 		d.list = append(d.list, bad...)
 		return
@@ -198,13 +200,17 @@ func (d *decoder) keySets() {
 	}
 }
 
-// fileName is the name under which a file beside the policy is shown.
-func (p *Policy) fileName(f FileName) string {
-	if filepath.IsAbs(string(f)) || p.sources.main == nil {
-		return string(f)
+// File is the path of a file that the policy names, such as a jwks_file: as it
+// stands, or within the policy's directory.
+func (p *Policy) File(name FileName) string {
+	if filepath.IsAbs(string(name)) {
+		return string(name)
 	}
-	return filepath.Join(filepath.Dir(p.sources.main.name), string(f))
+	return filepath.Join(p.sources.dir, string(name))
 }
+
+// fileName is the path of a file, as findings show it.
+func (p *Policy) fileName(name FileName) string { return p.File(name) }
 
 // readFile reads a file of a bearable size.
 func readFile(path string) ([]byte, error) {

@@ -18,6 +18,7 @@ type source struct {
 
 // sources are the trees behind a policy: its own file, then the tenant files.
 type sources struct {
+	dir     string // what the files beside the policy are relative to
 	main    *source
 	tenants []tenantSource
 }

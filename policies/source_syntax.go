@@ -133,7 +133,7 @@ func explain(message, line string) string {
 	case has("mapping values are not allowed"):
 		return "a second key follows on this line, or the indentation is wrong; want {key: value} for a mapping in a line, and quotes around a value that holds \": \""
 	case has("expected key"), has("'-' indicator"):
-		return "this line does not fit what stands above it; want the indentation of its neighbours" + regexInFlow(line)
+		return "this line does not fit what stands above it; want the indentation of its neighbours, and nothing behind a closing quote or bracket" + regexInFlow(line)
 	case has("expected ':'"):
 		return "this line is no key and value; want a colon and a space after the key"
 	case has("end of stream"):

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -63,21 +64,17 @@ func TestAliasBomb(t *testing.T) {
 	var wide strings.Builder
 	wide.WriteString("version: 1\nx-l: &l {a0: &x {per: ip, rate: 1/s, burst: 1}")
 	for i := range 2000 {
-		wide.WriteString(", a" + string(rune('a'+i%26)) + strings.Repeat("b", i/26) + ": *x")
+		fmt.Fprintf(&wide, ", a%d: *x", i+1)
 	}
 	wide.WriteString("}\nplans:\n")
 	for i := range 2000 {
-		wide.WriteString("  p" + string(rune('a'+i%26)) + strings.Repeat("q", i/26) + ": {limits: *l}\n")
+		fmt.Fprintf(&wide, "  p%d: {limits: *l}\n", i)
 	}
 	merges := "version: 1\nx-0: &m0 {a: 1}\n"
-	for i := 1; i < 60; i++ {
-		at, before := "m"+strings.Repeat("i", i), "m"+strings.Repeat("i", i-1)
-		if i == 1 {
-			before = "m0"
-		}
-		merges += "x-" + at + ": &" + at + " {<<: [*" + before + ", *" + before + ", *" + before + "]}\n"
+	for i := range 60 {
+		merges += fmt.Sprintf("x-%d: &m%d {<<: [*m%d, *m%d, *m%d]}\n", i+1, i+1, i, i, i)
 	}
-	merges += "limits: {a: *m" + strings.Repeat("i", 59) + "}\n"
+	merges += "limits: {a: *m60}\n"
 	tests := map[string]struct{ src, rule string }{
 		"wide":     {wide.String(), ruleAlias},
 		"merges":   {merges, ruleAlias},

@@ -10,8 +10,9 @@ import (
 )
 
 // readTree reads the one YAML document of a file. The source is there even
-// when the findings say that its tree is not.
-func readTree(name string, text []byte) (*source, Diagnostics) {
+// when the findings say that its tree is not. A file that says nothing is told
+// how such a file begins.
+func readTree(name string, text []byte, begin string) (*source, Diagnostics) {
 	s := newSource(name, text)
 	s.root = &yaml.Node{}
 	file := func(rule, message string) Diagnostics {
@@ -27,13 +28,13 @@ func readTree(name string, text []byte) (*source, Diagnostics) {
 	var doc, more yaml.Node
 	switch err := decodeNode(dec, &doc); {
 	case errors.Is(err, io.EOF):
-		return s, file(ruleEmpty, "the file says nothing; want a policy that begins with version: 1")
+		return s, file(ruleEmpty, "the file says nothing; want "+begin)
 	case err != nil:
 		return s, Diagnostics{s.syntax(err)}
 	}
 	s.root = doc.Content[0]
 	if isNull(s.root) {
-		return s, file(ruleEmpty, "the file says nothing; want a policy that begins with version: 1")
+		return s, file(ruleEmpty, "the file says nothing; want "+begin)
 	}
 	switch err := decodeNode(dec, &more); {
 	case err == nil:
