@@ -31,12 +31,12 @@ func (b *builder) answers() (blocks []block, vars []header) {
 	failed.otherwise(none())
 	failed.line(ownRegex(`5[0-9][0-9]\z`), word("1"))
 
-	degraded := newMap(own("$sluice_asked|$sluice_decision|$sluice_failed$sluice_service_degraded"), "sluice_degraded",
+	degraded := newMap(own("$sluice_asked|$sluice_authz_status|$sluice_decision|$sluice_failed$sluice_service_degraded"), "sluice_degraded",
 		"1: nothing was decided, the fail mode was. An answer that names no decision is not the service's.")
 	degraded.Volatile = true
 	degraded.otherwise(none())
 	degraded.line(ownRegex(`^/_sluice/.*\|1+\z`), word("1"))
-	degraded.line(ownRegex(`^/_sluice/[^|]*\|\|`), word("1"))
+	degraded.line(ownRegex(`^/_sluice/[^|]*\|[^|]+\|\|`), word("1"))
 	return append(blocks, failed, degraded), vars
 }
 

@@ -60,45 +60,38 @@ func (b *builder) edgeLimit(l *policies.EdgeLimit, exempting bool) edgeLimit {
 	return e
 }
 
-// limitFlags are the conditions under which a request is counted at all.
-func (b *builder) limitFlags(name string, l *policies.EdgeLimit) []condition {
-	var flags []condition
-	if l.Only != nil {
-		flags = append(flags, b.clients(&b.keys, name+"_only", l.Only))
-	}
-	if l.Except != nil {
-		except := b.clients(&b.keys, name+"_not", l.Except)
-		flags = append(flags, b.not(name+"_other", except))
-	}
-	return append(flags, b.when(&b.keys, name, l.When)...)
+// wanted is a flag and the digit it must have for a request to be counted.
+type wanted struct {
+	condition
+	digit string
 }
 
-// not is the other way round.
-func (b *builder) not(name string, f condition) condition {
-	switch f {
-	case always():
-		return never()
-	case never():
-		return always()
+// limitFlags are the conditions under which a request is counted at all.
+func (b *builder) limitFlags(name string, l *policies.EdgeLimit) []wanted {
+	var flags []wanted
+	if l.Only != nil {
+		flags = append(flags, wanted{b.clients(&b.keys, name+"_only", l.Only), "1"})
 	}
-	m := newMap(variable(f.variable), name)
-	m.otherwise(word("1"))
-	m.line(word("1"), word("0"))
-	b.keys = append(b.keys, m)
-	return isSet(name)
+	if l.Except != nil {
+		flags = append(flags, wanted{b.clients(&b.keys, name+"_not", l.Except), "0"})
+	}
+	for _, f := range b.when(&b.keys, name, l.When) {
+		flags = append(flags, wanted{f, "1"})
+	}
+	return flags
 }
 
 // conditionalKey is the key of a limit that does not count every request: an
 // empty key is not limited.
-func (b *builder) conditionalKey(name string, key Token, flags []condition, exempting bool) Token {
+func (b *builder) conditionalKey(name string, key Token, flags []wanted, exempting bool) Token {
 	var source []part
 	want := ""
 	if exempting {
 		source, want = append(source, isSet("sluice_exempt"), part{lit: ":"}), ":"
 	}
 	for _, f := range flags {
-		source = append(source, f)
-		want += "1"
+		source = append(source, f.condition)
+		want += f.digit
 	}
 	m := newMap(join(source...), name)
 	m.otherwise(none())

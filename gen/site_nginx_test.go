@@ -344,3 +344,23 @@ func TestWebSocket(t *testing.T) {
 		t.Errorf("the service was asked %v", paths)
 	}
 }
+
+// TestPreflight: browsers ask first without credentials; that is no question to
+// the service.
+func TestPreflight(t *testing.T) {
+	t.Parallel()
+	s := startSite(t)
+	s.authz.Answers(func(string, http.Header) gentest.Answer { return gentest.Deny(429) })
+	got := s.do("OPTIONS", "/api/x", nil, "Origin", "https://x.example", "Access-Control-Request-Method", "POST")
+	if paths, _ := s.authz.Asked(); got.status != 200 || len(paths) != 0 || got.header.Get("X-Sluice-Degraded") != "" {
+		t.Errorf("a preflight got %+v, and the service was asked %v", got, paths)
+	}
+	for _, headers := range [][]string{nil, {"Origin", "https://x.example"}, {"Access-Control-Request-Method", "POST"}} {
+		if got := s.do("OPTIONS", "/api/x", nil, headers...); got.status != 429 {
+			t.Errorf("OPTIONS with %v is %d", headers, got.status)
+		}
+	}
+	if got := s.get("/api/x", "Origin", "https://x.example", "Access-Control-Request-Method", "POST"); got.status != 429 {
+		t.Errorf("GET with the headers of a preflight is %d", got.status)
+	}
+}

@@ -205,7 +205,13 @@ func locationPath(path string) (Token, error) {
 }
 
 // mapKey is an exact key of a map. The backslash in front keeps it from being
-// one of the map's own words; NGINX takes it off, and knows no case here.
-func mapKey(key string) (Token, error) { return Literal(`\` + key) }
+// one of the map's own words, which are in small letters; NGINX takes it off,
+// and knows no case here.
+func mapKey(key string) (Token, error) {
+	if key != "" && strings.Trim(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+		return word(key), nil
+	}
+	return Literal(`\` + key)
+}
 
 func replaceOnce(s, old, new string) string { return strings.Replace(s, old, new, 1) }
