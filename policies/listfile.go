@@ -89,6 +89,7 @@ func (d *decoder) listFile(name FileName, n *yaml.Node, path string) *source {
 	}
 	d.lists[name] = nil
 	if d.files.read == nil {
+		d.errorf(n, path, ruleRead, "%s is a file, and files cannot be read here; want the entries themselves", show(string(name)))
 		return nil
 	}
 	text, err := d.files.read(name)

@@ -62,7 +62,7 @@ func ParseIn(dir, name string, src []byte) (*Policy, Diagnostics) {
 }
 
 // Parse is Load for a policy in memory. The files it names are read with read;
-// without one they are left alone. Patterns of tenant_files need a directory:
+// without one, naming a list or tenant file is an error. Patterns of tenant_files need a directory:
 // see ParseIn.
 func Parse(name string, src []byte, read func(FileName) ([]byte, error)) (*Policy, Diagnostics) {
 	return parse(name, src, files{dir: filepath.Dir(name), read: read})
@@ -139,6 +139,7 @@ func (d *decoder) matching(pattern, path string) []FileName {
 	}
 	switch {
 	case d.files.read == nil:
+		at(ruleRead, "%s is a file, and files cannot be read here; want the tenants themselves", show(pattern))
 		return nil
 	case !strings.ContainsAny(pattern, `*?[\`):
 		return []FileName{FileName(pattern)}
