@@ -143,7 +143,7 @@ func (h *HeaderName) UnmarshalText(text []byte) error {
 	kind := func(r rune) bool { return alnum(r) || r == '-' }
 	switch {
 	case strings.HasSuffix(s, ":"):
-		return wrongf(ruleHeader, "%s ends with a colon; want the name alone: %s", show(s), strings.TrimSuffix(s, ":"))
+		return wrongf(ruleHeader, "%s ends with a colon; want the name alone, without it", show(s))
 	case strings.Contains(s, "_") && only(strings.ReplaceAll(s, "_", ""), kind):
 		return wrongf(ruleHeader, "%s has an underscore: NGINX drops such a header, unless underscores_in_headers is on, "+
 			"and then takes it for its twin with hyphens; want %s", show(s), strings.ReplaceAll(s, "_", "-"))

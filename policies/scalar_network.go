@@ -89,6 +89,9 @@ func networkHint(s string) string {
 		for len(parts) < 4 {
 			parts = append(parts, "0")
 		}
+		if !only(bits, digit) {
+			bits = "…"
+		}
 		return fmt.Sprintf("is abbreviated; want all four parts: %s/%s", strings.Join(parts, "."), bits)
 	case strings.Contains(s, "*"):
 		return "has a wildcard; want a network with a prefix length, such as 10.1.0.0/16"

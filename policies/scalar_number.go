@@ -48,8 +48,8 @@ func (p Percent) String() string { return fmt.Sprintf("%d%%", int(p)) }
 
 // UnmarshalText reads a step of a quota.
 func (s *Share) UnmarshalText(text []byte) error {
-	if digits, found := strings.CutSuffix(string(text), "%"); found {
-		return wrongf(ruleShare, "%s needs no sign here; want %s", show(string(text)), digits)
+	if strings.HasSuffix(string(text), "%") {
+		return wrongf(ruleShare, "%s needs no sign here; want a number from 1 to 100", show(string(text)))
 	}
 	n, err := whole(ruleShare, string(text), 100)
 	if err == nil && n == 0 {

@@ -60,9 +60,9 @@ func orRoot(path string) string {
 func modifierHint(s string) string {
 	switch {
 	case strings.HasPrefix(s, "= "):
-		return "; want match: {exact: " + strings.TrimSpace(s[1:]) + "}"
+		return "; want match: {exact: …} for a location with ="
 	case strings.HasPrefix(s, "^~ "):
-		return "; want match: {prefix: " + strings.TrimSpace(s[2:]) + "}"
+		return "; want match: {prefix: …} for a location with ^~"
 	case strings.HasPrefix(s, "~") || strings.HasPrefix(s, "^"):
 		return "; want match: {regex: '…'} for a regular expression"
 	}

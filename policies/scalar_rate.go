@@ -73,7 +73,7 @@ func rateHint(s string) string {
 	}
 	switch {
 	case strings.HasPrefix(number, ".") && only(number[1:], digit):
-		return "has no digit before its point; want 0" + s
+		return "has no digit before its point; want 0" + number + "/…"
 	case strings.HasPrefix(number, "-"):
 		return "is negative; " + want
 	case numberInf.MatchString(lower):
@@ -124,7 +124,7 @@ func (w *Window) UnmarshalText(text []byte) error {
 	const longest = 31 * 24 * time.Hour
 	s := string(text)
 	number, length, slash := strings.Cut(s, "/")
-	if slash && unitLength(length) != 0 {
+	if slash && unitLength(length) != 0 && only(number, digit) {
 		return wrongf(ruleWindow, "%s does not say how long; want a length such as %s/1%s", show(s), number, length)
 	}
 	if !windowShape.MatchString(s) {
