@@ -15,12 +15,12 @@ func (b *builder) clients(to *[]block, name string, set *policies.ClientSet) con
 	}
 	var any []part
 	if len(set.Networks) > 0 {
-		*to = append(*to, networks(name+"_net", set.Networks))
-		any = append(any, isSet(name+"_net"))
+		*to = append(*to, networks(name+"__net", set.Networks))
+		any = append(any, isSet(name+"__net"))
 	}
 	if len(set.UserAgents) > 0 {
-		*to = append(*to, b.matching(name+"_ua", "http_user_agent", set.UserAgents))
-		any = append(any, isSet(name+"_ua"))
+		*to = append(*to, b.matching(name+"__agent", "http_user_agent", set.UserAgents))
+		any = append(any, isSet(name+"__agent"))
 	}
 	switch len(any) {
 	case 0:
@@ -78,16 +78,16 @@ func (b *builder) when(to *[]block, name string, w *policies.When) []condition {
 	}
 	var flags []condition
 	if len(w.Methods) > 0 {
-		m := newMap(word("$request_method"), name+"_meth")
+		m := newMap(word("$request_method"), name+"__method")
 		m.otherwise(word("0"))
 		for _, method := range w.Methods {
 			m.line(b.take(mapKey(method)), word("1"))
 		}
 		*to = append(*to, m)
-		flags = append(flags, isSet(name+"_meth"))
+		flags = append(flags, isSet(name+"__method"))
 	}
 	for i := range w.Tests {
-		flags = append(flags, b.test(to, name+"_test"+strconv.Itoa(i+1), &w.Tests[i]))
+		flags = append(flags, b.test(to, name+"__test"+strconv.Itoa(i+1), &w.Tests[i]))
 	}
 	return flags
 }

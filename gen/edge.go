@@ -70,10 +70,10 @@ type wanted struct {
 func (b *builder) limitFlags(name string, l *policies.EdgeLimit) []wanted {
 	var flags []wanted
 	if l.Only != nil {
-		flags = append(flags, wanted{b.clients(&b.keys, name+"_only", l.Only), "1"})
+		flags = append(flags, wanted{b.clients(&b.keys, name+"__only", l.Only), "1"})
 	}
 	if l.Except != nil {
-		flags = append(flags, wanted{b.clients(&b.keys, name+"_not", l.Except), "0"})
+		flags = append(flags, wanted{b.clients(&b.keys, name+"__not", l.Except), "0"})
 	}
 	for _, f := range b.when(&b.keys, name, l.When) {
 		flags = append(flags, wanted{f, "1"})

@@ -62,7 +62,7 @@ func (b *builder) limitKey(name string, l *policies.EdgeLimit) keyText {
 		}
 	}
 	if values > 1 {
-		k.text = b.bounded(name+"_key", k.text)
+		k.text = b.bounded(name+"__key", k.text)
 	}
 	if l.Connections == 0 {
 		k.text = b.padded(k)

@@ -7,29 +7,16 @@ import (
 	"sluice/policies"
 )
 
-// group are the routes that share a location: they have one match and differ
-// in methods. The first names it.
-type group struct {
-	first *policies.Route
-	asked bool
-	mode  policies.FailMode
-}
-
-// groups are the locations for a host pattern, in the order of the file; the
-// empty pattern is every host that no route names.
-func groups(c *policies.Compiled, host string) []group {
-	var out []group
+// groups are the routes that name a location for a host pattern, in the order of
+// the file; the empty pattern is every host that no route names. Routes that
+// have one match and differ in methods share a location: the first names it.
+func groups(c *policies.Compiled, host string) []*policies.Route {
+	var out []*policies.Route
 	for i := range c.Routes {
 		r := &c.Routes[i]
-		if !covers(r, host) {
-			continue
+		if covers(r, host) && !slices.ContainsFunc(out, r.SameMatch) {
+			out = append(out, r)
 		}
-		at := slices.IndexFunc(out, func(g group) bool { return g.first.SameMatch(r) })
-		if at < 0 {
-			out = append(out, group{first: r, asked: r.Asked, mode: r.OnStoreDown})
-			continue
-		}
-		out[at].asked = out[at].asked || r.Asked
 	}
 	return out
 }
@@ -55,34 +42,33 @@ func hosts(c *policies.Compiled) []string {
 // exact paths, then the regular expressions as they stand, then the longest
 // prefix. A site's own regular expressions are kept out: `^~` stops them, and
 // ours are nested in each prefix that they could match below.
-func (b *builder) locations(list []group) []location {
-	var regexes, prefixes []group
+func (b *builder) locations(list []*policies.Route) []location {
+	var regexes []*policies.Route
 	exact := map[string]bool{}
 	root := false
-	for _, g := range list {
-		switch g.first.Kind {
+	for _, r := range list {
+		switch r.Kind {
 		case policies.MatchExact:
-			exact[g.first.Path] = true
+			exact[r.Path] = true
 		case policies.MatchRegex:
-			regexes = append(regexes, g)
+			regexes = append(regexes, r)
 		case policies.MatchPrefix:
-			prefixes = append(prefixes, g)
-			root = root || g.first.Path == "/"
+			root = root || r.Path == "/"
 		}
 	}
 	var out []location
-	for _, g := range list {
-		switch g.first.Kind {
+	for _, r := range list {
+		switch r.Kind {
 		case policies.MatchExact:
-			out = append(out, b.location("=", g.first.Path, g.first))
+			out = append(out, b.location("=", r.Path, r))
 		case policies.MatchPrefix:
-			if path := g.first.Path; path != "/" && !exact[path] {
-				out = append(out, b.location("=", path, winner(regexes, g.first)))
+			if path := r.Path; path != "/" && !exact[path] {
+				out = append(out, b.location("=", path, winner(regexes, r)))
 			}
-			out = append(out, b.container(g.first, regexes))
+			out = append(out, b.container(r, regexes))
 		case policies.MatchRegex:
 			if !root {
-				out = append(out, b.regexLocation(g.first))
+				out = append(out, b.regexLocation(r))
 			}
 		}
 	}
@@ -90,10 +76,10 @@ func (b *builder) locations(list []group) []location {
 }
 
 // winner is the route of a prefix's own path, which a regular expression could match.
-func winner(regexes []group, prefix *policies.Route) *policies.Route {
-	for _, g := range regexes {
-		if g.first.Regex.Match([]byte(prefix.Path)) {
-			return g.first
+func winner(regexes []*policies.Route, prefix *policies.Route) *policies.Route {
+	for _, r := range regexes {
+		if r.Regex.Match([]byte(prefix.Path)) {
+			return r
 		}
 	}
 	return prefix
@@ -102,16 +88,16 @@ func winner(regexes []group, prefix *policies.Route) *policies.Route {
 // container is the location of a prefix. It holds nothing of ours itself, for
 // that would be inherited by the locations in it; the inner one of the same
 // name holds the route.
-func (b *builder) container(r *policies.Route, regexes []group) location {
+func (b *builder) container(r *policies.Route, regexes []*policies.Route) location {
 	path := r.Path
 	if path != "/" {
 		path += "/"
 	}
 	c := location{Modifier: word("^~"), Match: b.take(locationPath(path))}
-	for _, g := range regexes {
-		lit := literalPrefix(g.first.Regex)
+	for _, re := range regexes {
+		lit := literalPrefix(re.Regex)
 		if strings.HasPrefix(lit, path) || strings.HasPrefix(path, lit) {
-			c.Inner = append(c.Inner, b.regexLocation(g.first))
+			c.Inner = append(c.Inner, b.regexLocation(re))
 		}
 	}
 	c.Inner = append(c.Inner, b.location("", path, r))

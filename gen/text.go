@@ -33,12 +33,6 @@ func (t *text) v(names ...string) *text {
 	return t
 }
 
-// add adds what another text holds.
-func (t *text) add(o *text) *text {
-	t.parts = append(t.parts, o.parts...)
-	return t
-}
-
 // token is the whole as one argument.
 func (t *text) token() (Token, error) {
 	var all strings.Builder

@@ -121,7 +121,7 @@ func comment(s string) Token {
 // compares without regard to case, and of zones. No two names give the same:
 // two underscores announce what is not plain, d a dash, p a dot, s an
 // underscore that stands before none of a-z0-9, ux a capital X, h the hash of a
-// name that is too long.
+// name that is too long, and anything else what belongs to the name's owner.
 func ident(name string) string {
 	var b strings.Builder
 	for i := 0; i < len(name); i++ {
@@ -142,7 +142,7 @@ func ident(name string) string {
 			panic("BUG: no name: " + strconv.Quote(name))
 		}
 	}
-	const most = 22 // a variable's name may have 46 bytes, with all that stands around
+	const most = 20 // a variable's name may have 46 bytes, with all that stands around
 	if b.Len() <= most {
 		return b.String()
 	}

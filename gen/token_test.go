@@ -203,7 +203,7 @@ func TestIdent(t *testing.T) {
 		if names[0] != names[1] && strings.EqualFold(a, b) {
 			t.Fatalf("%s and %s are both %s", names[0], names[1], a)
 		}
-		if len(a) > 22 || strings.Trim(a, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		if len(a) > 20 || strings.Trim(a, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 			t.Fatalf("%s is no identifier", a)
 		}
 	})
