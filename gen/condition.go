@@ -8,7 +8,7 @@ import (
 )
 
 // clients is the condition that a client is in a set: any entry of any list.
-// What it defines is named by name and added to a list of blocks.
+// What it defines is named after name and added to a list of blocks.
 func (b *builder) clients(to *[]block, name string, set *policies.ClientSet) condition {
 	if set.All {
 		return always()
@@ -28,11 +28,11 @@ func (b *builder) clients(to *[]block, name string, set *policies.ClientSet) con
 	case 1:
 		return any[0]
 	}
-	m := newMap(join(any...), name)
+	m := newMap(join(any...), name+"__who")
 	m.otherwise(word("0"))
 	m.line(ownRegex("1"), word("1"))
 	*to = append(*to, m)
-	return isSet(name)
+	return isSet(name + "__who")
 }
 
 // networks is a geo of the client's address: 1 inside any of the prefixes. An

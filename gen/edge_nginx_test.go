@@ -302,3 +302,39 @@ routes: [{name: all, match: {prefix: /}, on_store_down: closed}]
 		t.Errorf("a policy in shadow, without the service, gave %d", got.status)
 	}
 }
+
+// TestAccessParts: any entry of any list, and every line of when.
+func TestAccessParts(t *testing.T) {
+	t.Parallel()
+	s := start(t, proxied+`
+edge:
+  access:
+    - {name: both, deny: {cidrs: [192.0.2.0/24], user_agents: ['zgrab']}, when: {methods: [GET], query: {q: ['^1$', '^2$'], r: absent}}}
+  limits:
+    some: {per: ip, rate: 1/m, burst: 1, only: {cidrs: [10.0.0.0/8], user_agents: ['curl']}, except: {cidrs: [10.1.0.0/16], user_agents: ['curl/9']}}
+`)
+	f := func(want int, path, ip string, headers ...string) {
+		t.Helper()
+		if got := s.get(path, append(headers, "X-Forwarded-For", ip)...).status; got != want {
+			t.Errorf("%s from %s with %q is %d; want %d", path, ip, headers, got, want)
+		}
+	}
+	f(403, "/?q=1", "192.0.2.1")
+	f(403, "/?q=2", "1.1.1.1", "User-Agent", "zgrab")
+	f(200, "/?q=3", "192.0.2.1")
+	f(200, "/?q=1&r=1", "192.0.2.1")
+	f(200, "/?q=1", "1.1.1.1")
+	if got := s.do("POST", "/?q=1", nil, "X-Forwarded-For", "192.0.2.1"); got.status != 200 {
+		t.Errorf("POST is %d", got.status)
+	}
+	for range 2 {
+		f(200, "/", "2.2.2.2")
+		f(200, "/", "10.1.0.1")
+		f(200, "/", "2.2.2.2", "User-Agent", "curl/9")
+	}
+	f(200, "/", "10.2.0.1")
+	f(429, "/", "10.2.0.1")
+	f(200, "/", "2.2.2.2", "User-Agent", "curl/8")
+	f(429, "/", "2.2.2.2", "User-Agent", "curl/8")
+	s.noWarnings()
+}
