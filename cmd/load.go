@@ -22,7 +22,7 @@ func loadPolicy(e *env, arg string) (*policies.Policy, policies.Diagnostics, err
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read policy from standard input: %w", err)
 	}
-	p, ds := policies.Parse("<stdin>", src, func(f policies.FileName) ([]byte, error) { return os.ReadFile(string(f)) })
+	p, ds := policies.ParseIn(".", "<stdin>", src)
 	return p, ds, nil
 }
 

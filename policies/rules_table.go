@@ -118,6 +118,7 @@ func checkRules() []Rule {
 		{"exempt-prefix", "A health check exempts a whole tree of paths."},
 		{"other-methods", "Requests with other methods slip through."},
 		{"many-regexes", "NGINX tries so many regular expressions one by one."},
+		{"name-clash", "Two parameters or cookies differ in case alone, and share the header that brings them."},
 		{"header-clash", "Two families of headers write the same one."},
 		{"placeholder", "A message has braces that nothing fills."},
 		{"retry-after-jitter", "There is too much jitter."},

@@ -28,6 +28,7 @@ func checks() []func(*Policy, *findings) {
 		checkHiddenSources,
 		checkFallbacks,
 		checkIdentityUse,
+		checkParamNames,
 		checkAccess,
 		checkAccessEffect,
 		checkAccessEntries,

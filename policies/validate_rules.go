@@ -63,6 +63,7 @@ const (
 	ruleOtherMethods  = "other-methods"         // methods that slip through
 	ruleManyRegexes   = "many-regexes"          // NGINX tries them one by one
 	ruleHeaderClash   = "header-clash"          // two dialects, one header
+	ruleNameClash     = "name-clash"            // two names, one header
 	rulePlaceholder   = "placeholder"           // braces that nothing fills
 	ruleJitter        = "retry-after-jitter"    // too much of it
 	rulePlainHTTP     = "plain-http"            // anybody can read along
