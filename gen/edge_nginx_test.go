@@ -3,6 +3,7 @@ package gen
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -337,4 +338,25 @@ edge:
 	f(200, "/", "2.2.2.2", "User-Agent", "curl/8")
 	f(429, "/", "2.2.2.2", "User-Agent", "curl/8")
 	s.noWarnings()
+}
+
+// TestFullZone: a zone that is full forgets its oldest clients; it never refuses
+// a new one because his key is longer or shorter than theirs (C031).
+func TestFullZone(t *testing.T) {
+	t.Parallel()
+	s := start(t, `version: 1
+edge:
+  limits:
+    small: {per: {header: X-Key}, rate: 1000/s, burst: 1000, expect: 1}
+    named: {per: [server, route], rate: 1000/s, burst: 1000, expect: 1}
+`)
+	for i := range 400 {
+		key := strings.Repeat("k", (i*37)%200) + strconv.Itoa(i)
+		if got := s.get("/", "X-Key", key[:min(len(key), 200)]); got.status != 200 {
+			t.Fatalf("client %d with a key of %d bytes got %d", i, len(key), got.status)
+		}
+	}
+	if strings.Contains(s.nginx.ErrorLog(), "could not allocate") {
+		t.Errorf("nginx says %s", s.nginx.ErrorLog())
+	}
 }
