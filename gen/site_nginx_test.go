@@ -17,6 +17,7 @@ import (
 )
 
 const sitePolicy = `version: 1
+client_ip: {trusted_proxies: [127.0.0.1]}
 identity: {sources: [{api_key: {header: X-API-Key}}], missing: {plan: p}}
 plans: {p: {limits: {speed: {per: ip, rate: 1/s, burst: 1}}}}
 edge:
@@ -36,7 +37,7 @@ http {
 %s
   default_type application/octet-stream;
   types { text/html html; image/png png; }
-  include sluice/http.conf;
+  include sluice/real_ip.conf; include sluice/http.conf;
   access_log off;
   upstream sluice_app { server %s; keepalive 4; }
   proxy_cache_path cache keys_zone=site_cache:1m;
@@ -44,7 +45,7 @@ http {
   limit_conn_zone $server_name zone=site_conn:1m;
   server {
     listen %s; listen %s http2;
-    root html; client_max_body_size 10m;
+    root html; client_max_body_size 1m;
     proxy_intercept_errors on; recursive_error_pages on;
     proxy_cache site_cache; proxy_cache_valid any 1m; proxy_cache_key $host; proxy_busy_buffers_size 64k; proxy_buffers 8 64k;
     proxy_set_header X-Site 1; proxy_method POST; proxy_hide_header X-Sluice-Status; proxy_next_upstream off; proxy_ignore_headers Vary;
@@ -55,7 +56,7 @@ http {
     satisfy any;
     include sluice/server.conf;
     location = /404.html { internal; return 404 "site 404\n"; }
-    location /api/ { include sluice/routes/api.conf; proxy_cache off; proxy_method $request_method; include sluice/app.conf; }
+    location /api/ { include sluice/routes/api.conf; client_max_body_size 10m; proxy_cache off; proxy_method $request_method; include sluice/app.conf; }
     location /pay/ { include sluice/routes/pay.conf; limit_req zone=sluice_none_req; limit_conn sluice_none_conn 9; proxy_cache off; proxy_method $request_method; include sluice/app.conf; }
     location /docs/ { include sluice/routes/docs.conf; limit_req zone=sluice_none_req; limit_conn sluice_none_conn 9; index index.html; try_files $uri $uri/ =404; }
     location /fall/ { include sluice/routes/docs.conf; limit_req zone=sluice_none_req; limit_conn sluice_none_conn 9; try_files $uri /docs/index.html; }
@@ -127,6 +128,9 @@ func TestHostileSite(t *testing.T) {
 	}
 	if asked[0].Get("Method") != "GET" || asked[0].Get("Body-Length") != "0" {
 		t.Errorf("the service was asked by %s with %s bytes (C005, C006)", asked[0].Get("Method"), asked[0].Get("Body-Length"))
+	}
+	for range 3 { // no edge limit of ours counts him, and none of the site's reaches the subrequest
+		one(200, s.get("/api/x", "X-Forwarded-For", "198.18.0.1"), "an exempt client")
 	}
 	s.authz.Answers(func(string, http.Header) gentest.Answer { return gentest.Deny(429, "Retry-After", "3") })
 	for range 3 {
