@@ -38,7 +38,7 @@ func TestDenials(t *testing.T) {
 	for _, status := range []int{402, 403, 429, 451, 503} {
 		deny = gentest.Deny(status, "Retry-After", "7", "X-Sluice-Limit", "speed", "X-Sluice-Reason", "rate",
 			"RateLimit", `"speed";r=0;t=7`, "X-RateLimit-Limit", "10")
-		got := s.get("/file.png", "Accept", "*/*")
+		got := s.get("/file.gif", "Accept", "*/*")
 		if got.status != status {
 			t.Fatalf("a denial with %d is %d at the client", status, got.status)
 		}

@@ -45,7 +45,7 @@ http {
   limit_conn_zone $server_name zone=site_conn:1m;
   server {
     listen %s; listen %s http2;
-    root html; client_max_body_size 1m;
+    server_name site.test; root html; client_max_body_size 1m;
     proxy_intercept_errors on; recursive_error_pages on;
     proxy_cache site_cache; proxy_cache_valid any 1m; proxy_cache_key $host; proxy_busy_buffers_size 64k; proxy_buffers 8 64k;
     proxy_set_header X-Site 1; proxy_method POST; proxy_hide_header X-Sluice-Status; proxy_next_upstream off; proxy_ignore_headers Vary;
@@ -62,6 +62,7 @@ http {
     location /fall/ { include sluice/routes/docs.conf; limit_req zone=sluice_none_req; limit_conn sluice_none_conn 9; try_files $uri /docs/index.html; }
     location /accel/ { include sluice/routes/docs.conf; limit_req zone=sluice_none_req; limit_conn sluice_none_conn 9; proxy_cache off; proxy_method GET; include sluice/app.conf; }
     location /own/ { include sluice/routes/api.conf; add_header X-Own 1 always; include sluice/headers.conf; proxy_cache off; proxy_method GET; include sluice/app.conf; }
+    location /any/ { include sluice/routes/api.conf; allow all; proxy_cache off; proxy_method GET; include sluice/app.conf; }
     location /closed/ { limit_req zone=sluice_none_req; deny all; }
     location ~ \.php$ { deny all; }
     location ~ ^/_sluice { return 200 "opened\n"; }
@@ -142,6 +143,7 @@ func TestHostileSite(t *testing.T) {
 	}
 	got = s.get("/own/x")
 	one(429, got, "a denial beside the site's own header")
+	one(429, s.get("/any/x"), "a denial where the site says satisfy any")
 	if got = s.get("/docs/nope"); got.status != 429 {
 		t.Errorf("a missing file behind a denial is %d", got.status)
 	}
@@ -171,12 +173,18 @@ func TestHostileSite(t *testing.T) {
 func TestChargedOnce(t *testing.T) {
 	t.Parallel()
 	s := startSite(t)
+	s.authz.Answers(func(string, http.Header) gentest.Answer {
+		return gentest.Answer{Headers: map[string]string{"RateLimit": `"x";r=1;t=1`}}
+	})
 	for path, want := range map[string]int{"/docs/": 1, "/docs/index.html": 1, "/fall/x": 1, "/accel/x?redirect=/docs/index.html": 1} {
 		s.authz.Asked()
 		got := s.get(path)
 		paths, _ := s.authz.Asked()
 		if got.status != 200 || len(paths) != want {
 			t.Errorf("%s is %d and asked %v; want %d", path, got.status, paths, want)
+		}
+		if got.header.Get("RateLimit") != `"x";r=1;t=1` {
+			t.Errorf("%s: the second pass lost what the first was told: %v", path, got.header)
 		}
 	}
 }
