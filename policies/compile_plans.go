@@ -1,13 +1,9 @@
 package policies
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 )
 
 func (c *Compiled) compilePlans(p *Policy) {
@@ -64,72 +60,6 @@ func overlay(base, over LimitSpec) LimitSpec {
 	return base
 }
 
-func compileLimits(specs map[Name]LimitSpec, inPlan bool) []Limit {
-	var limits []Limit
-	for _, name := range sortedKeys(specs) {
-		limits = append(limits, compileLimit(string(name), specs[name], inPlan))
-	}
-	return limits
-}
-
-func compileLimit(name string, s LimitSpec, inPlan bool) Limit {
-	l := Limit{
-		Name:     name,
-		Kind:     s.Kind(),
-		Per:      s.Per,
-		InPlan:   inPlan,
-		Shadow:   s.Mode == LimitShadow,
-		Requests: s.Count != nil && s.Count.Requests,
-		Status:   429,
-	}
-	if l.Kind == KindQuota {
-		l.Status = 402
-	}
-	if s.Status != nil {
-		l.Status = int(*s.Status)
-	}
-	if s.Rate != nil {
-		l.Rate = *s.Rate
-	}
-	if s.Burst != nil {
-		l.Burst = int64(*s.Burst)
-	}
-	l.ID = limitID(l)
-	return l
-}
-
-// Kind tells which kind of limit this is, empty when the file says none.
-func (s *LimitSpec) Kind() LimitKind {
-	switch {
-	case s.Rate != nil:
-		return KindRate
-	case s.Window != nil:
-		return KindWindow
-	case s.Quota != nil:
-		return KindQuota
-	case s.Concurrency != nil:
-		return KindConcurrency
-	case s.Retries != nil:
-		return KindRetries
-	}
-	return ""
-}
-
-// limitID is the part of a counter's key that the limit gives: its name, and a
-// hash of what makes it another counter.
-func limitID(l Limit) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s|plan=%t|requests=%t", l.Kind, l.InPlan, l.Requests)
-	for _, d := range l.Per {
-		fmt.Fprintf(&b, "|%s=%q", d.Kind, d.Name)
-		if d.Capture != nil {
-			fmt.Fprintf(&b, "~%q", d.Capture.Source)
-		}
-	}
-	sum := sha256.Sum256([]byte(b.String()))
-	return l.Name + "-" + hex.EncodeToString(sum[:4])
-}
-
 func (c *Compiled) compileTenants(p *Policy) {
 	c.keys = map[SHA256]KeyRef{}
 	for i := range p.Tenants {
@@ -140,7 +70,7 @@ func (c *Compiled) compileTenants(p *Policy) {
 			Plan:     plan,
 			Disabled: s.Disabled,
 			Networks: networks(s.CIDRs),
-			Limits:   overridden(c.Plans[plan].Limits, s.Overrides),
+			Limits:   tenantLimits(c.Plans[plan].Limits, s),
 		}
 		for j, k := range s.Keys {
 			t.Keys = append(t.Keys, c.compileKey(&t, k))
@@ -148,25 +78,6 @@ func (c *Compiled) compileTenants(p *Policy) {
 		}
 		c.Tenants = append(c.Tenants, t)
 	}
-}
-
-// overridden are a plan's limits with a tenant's numbers; the plan's own
-// slice when there are none.
-func overridden(limits []Limit, overrides map[Name]OverrideSpec) []Limit {
-	if len(overrides) == 0 {
-		return limits
-	}
-	limits = slices.Clone(limits)
-	for i := range limits {
-		o := overrides[Name(limits[i].Name)]
-		if o.Rate != nil {
-			limits[i].Rate = *o.Rate
-		}
-		if o.Burst != nil {
-			limits[i].Burst = int64(*o.Burst)
-		}
-	}
-	return limits
 }
 
 func (c *Compiled) compileKey(t *Tenant, s KeySpec) Key {

@@ -159,7 +159,8 @@ const (
 type Limit struct {
 	Name string
 	// ID is the name and a short hash of what makes it another counter: kind,
-	// per, count and where it is defined. Numbers are not in it.
+	// per, count, where it is defined, and what a window's or a quota's time is.
+	// Numbers are not in it.
 	ID       string
 	Kind     LimitKind
 	Per      []Dim
@@ -168,9 +169,39 @@ type Limit struct {
 	Requests bool // a request costs 1, whatever its route
 	Status   int  // of a denial: 429, 402 or 403
 
-	// A rate. Other kinds follow with the issues that enforce them.
-	Rate  Rate
-	Burst int64
+	// A rate, and the retries of a retry budget: Burst of those is one period's.
+	Rate    Rate
+	Burst   int64
+	Wait    time.Duration // how long a request may be held for tokens to come
+	Reserve Shares        // of Burst, kept for higher priorities
+	Leased  bool          // instances take shares ahead
+
+	// A window.
+	Window    Window
+	Algorithm Algorithm
+
+	// A quota.
+	Quota     Quota
+	Zone      *time.Location
+	AnchorDay int // day of the month 1..31, or of the week 1..7 from Monday
+	Overage   int64
+	Soft      bool    // counted in memory, flushed in batches
+	Grants    []Grant // the tenant's, sorted by their first day
+
+	// A number of requests at a time.
+	Concurrency int64
+	Lease       time.Duration
+}
+
+// Shares are percents of a bucket that are kept: High for priority high, Normal
+// for normal and high.
+type Shares struct{ High, Normal int }
+
+// Grant adds units to a quota from one day to another, both included, in the
+// limit's time zone.
+type Grant struct {
+	Add         int64
+	From, Until Date
 }
 
 // Plan is a plan with all that it inherited.
