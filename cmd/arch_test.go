@@ -11,15 +11,18 @@ import (
 // lies below it. Tests and their helper packages are free to climb.
 func TestFloors(t *testing.T) {
 	mayImport := map[string][]string{
-		"sluice/policies":    nil,
-		"sluice/templates":   nil,
-		"sluice/examples":    nil,
-		"sluice/authz/limit": nil,
-		"sluice/geo":         {"sluice/policies"},
-		"sluice/gen":         {"sluice/policies", "sluice/templates", "sluice/geo"},
-		"sluice/authz":       {"sluice/policies", "sluice/authz/limit", "sluice/geo"},
-		"sluice/cmd":         {"sluice/policies", "sluice/templates", "sluice/examples", "sluice/authz/limit", "sluice/geo", "sluice/gen", "sluice/authz"},
-		"sluice/cmd/sluice":  {"sluice/cmd"},
+		"sluice/policies":      nil,
+		"sluice/templates":     nil,
+		"sluice/examples":      nil,
+		"sluice/authz/limit":   nil,
+		"sluice/geo":           {"sluice/policies"},
+		"sluice/gen":           {"sluice/policies", "sluice/templates", "sluice/geo"},
+		"sluice/authz":         {"sluice/policies", "sluice/authz/limit", "sluice/geo"},
+		"sluice/cmd":           {"sluice/policies", "sluice/templates", "sluice/examples", "sluice/authz/limit", "sluice/geo", "sluice/gen", "sluice/authz", "sluice/cmd/nginxconf", "sluice/cmd/lint", "sluice/cmd/importer"},
+		"sluice/cmd/nginxconf": nil,
+		"sluice/cmd/lint":      {"sluice/policies", "sluice/cmd/nginxconf"},
+		"sluice/cmd/importer":  {"sluice/policies", "sluice/cmd/nginxconf"},
+		"sluice/cmd/sluice":    {"sluice/cmd"},
 		// Programs of the examples stand alone, and test helpers serve tests only.
 		"sluice/examples/app":          nil,
 		"sluice/gen/gentest":           nil,
