@@ -36,7 +36,9 @@ func (s steady) Peek(ctx context.Context, ops []limit.Op, states []limit.State) 
 	return err
 }
 
-func (steady) Close() error { return nil }
+func (steady) Settle(context.Context, []byte, []limit.Op, []int64) error { return nil }
+func (steady) Reset(context.Context, []limit.Op) error                   { return nil }
+func (steady) Close() error                                              { return nil }
 
 // questions are of all kinds.
 func questions() [][]string {

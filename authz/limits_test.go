@@ -225,7 +225,11 @@ func (f failing) Take(ctx context.Context, _ []limit.Op, _ []limit.State) (int, 
 	return -1, f.take(ctx)
 }
 func (f failing) Peek(ctx context.Context, _ []limit.Op, _ []limit.State) error { return f.take(ctx) }
-func (f failing) Close() error                                                  { return nil }
+func (f failing) Settle(ctx context.Context, _ []byte, _ []limit.Op, _ []int64) error {
+	return f.take(ctx)
+}
+func (f failing) Reset(ctx context.Context, _ []limit.Op) error { return f.take(ctx) }
+func (f failing) Close() error                                  { return nil }
 
 func TestStoreDown(t *testing.T) {
 	s := newSiteOn(t, shop, newSite(t, "").clock, failing{func(context.Context) error { return limit.ErrUnavailable }})

@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,79 +30,83 @@ var ErrUnavailable = errors.New("limit store unavailable")
 // errClosed is the cause when a closed store is asked.
 var errClosed = fmt.Errorf("%w: the store is closed", ErrUnavailable)
 
-// Op asks one limit for Cost units. It is plain data: stores read it, and keep
-// nothing of it.
-type Op struct {
-	// Tag names the slot of the counter: counters with one tag live together.
-	// Key is the whole name of the counter, Tag included; no two ops of one
-	// decision have the same. Both are borrowed until Take returns.
-	Tag, Key []byte
-	// Refill and Burst (units, 1 to MaxBurst; 0 holds nothing and denies) are the
-	// bucket.
-	Refill Refill
-	Burst  int64
-	// Cost in units, 1 or more. A cost above Burst never fits.
-	Cost int64
-	// Shadow limits refuse nobody and are charged only when the enforced ones
-	// let pass and they have room themselves.
-	Shadow bool
-}
-
 // State is what a limit says of one Op, after the step.
 type State struct {
 	// Fits tells whether the cost fitted. A refusal of another limit does not
 	// change it.
 	Fits bool
-	// Remaining is what is left, in whole units, rounded down, never below 0.
+	// Remaining is what is left, in whole units, rounded down, never below 0: tokens
+	// less the op's Reserve, Max less what is counted, free leases. It is Unlimited
+	// for an unlimited quota.
 	Remaining int64
-	// Reset is the time until the bucket is full, rounded up to microseconds; at
-	// most 285 years, as is Wait.
+	// Used is what windows and quotas have counted, in units, overage included, or
+	// how many leases are held; 0 for buckets. It may be above Max, when Max was
+	// lowered or a correction went past it.
+	Used int64
+	// Over is how many units of Used a quota has counted as overage.
+	Over int64
+	// Reset is the time until the bucket is full, the fixed window ends, the window
+	// after this one ends (sliding), all units have left (log) or the quota's period
+	// ends; 0 for leases. Rounded up to microseconds; at most 285 years, as is Wait.
 	Reset time.Duration
 	// Wait is the time until Cost fits if nobody else takes any, rounded up to
-	// microseconds; 0 when it fitted, Never when it cannot.
+	// microseconds; 0 when it fitted, Never when it cannot. A quota's is the end of
+	// its period, and a lease's a second: it comes free when somebody is done.
 	Wait time.Duration
+	// Delay is how long the answer must be held, for tokens taken ahead (see
+	// Op.MaxWait): at most that. 0 if it was not charged.
+	Delay time.Duration
+	// Stamp says where the units were counted: the beginning of a window or period,
+	// the time of a log's newest unit. Microseconds of the store's clock; 0 for
+	// buckets and leases. Settle wants it back.
+	Stamp int64
 }
 
 // Store keeps the counters of limits. Its clock is its own, and never runs
 // backwards for one key.
 //
-// Ops that no policy can mean (a cost below 1, a burst out of its range, a
-// Refill not made by NewRefill, one key twice, slices of two lengths or longer
-// than MaxOps) are a programmer's mistake: stores panic with "BUG:".
+// Ops that no policy can mean (numbers out of their range, a Refill not made by
+// NewRefill, one key twice, slices of two lengths or longer than MaxOps) are a
+// programmer's mistake: stores panic with "BUG:".
+//
+// Every call is one step that no other caller sees the middle of. After an
+// error, which wraps ErrUnavailable, the step may or may not have happened, and
+// callers must not repeat it.
 //
 // Implementations are safe for concurrent use.
 type Store interface {
-	// Take charges every enforced op or none: all in one step that no other
-	// caller sees the middle of. states[i] answers ops[i]; the slices have one
-	// length, at most MaxOps. It returns the index of the enforced op that
-	// refused (of several, the one with the longest Wait, Never being the
-	// longest; of equals, the first), or -1 when all were charged. After an
-	// error, which wraps ErrUnavailable, states hold nothing of worth and the
-	// charge may or may not have happened: callers must not repeat it.
+	// Take charges every enforced op or none; Retries are charged even then.
+	// states[i] answers ops[i]; the slices have one length, at most MaxOps. It
+	// returns the index of the enforced op that refused (of several, the one with
+	// the longest Wait, Never being the longest; of equals, the first), or -1 when
+	// all were charged. After an error states hold nothing of worth.
 	Take(ctx context.Context, ops []Op, states []State) (refused int, err error)
 	// Peek answers like Take and charges nothing.
 	Peek(ctx context.Context, ops []Op, states []State) error
-	// Close releases what the store holds. Take and Peek fail afterwards.
+	// Settle corrects what Take has charged, when a request has ended or its true
+	// cost is known. deltas[i], -MaxBurst to MaxBurst, is how many units ops[i] owes
+	// more or, below 0, gets back; ops[i].Stamp says where Take counted them.
+	//
+	// What is owed is charged without asking for room: a bucket may fall below
+	// nothing, a window and a quota be counted past their end. What is given back
+	// fills no bucket above full and lets no counter fall below nothing, and is lost
+	// when its window or period is over or its counter forgotten: the new one has
+	// not counted it. A quota gets back first what was counted last: overage first.
+	//
+	// A Concurrency gives its lease back, whatever the delta.
+	//
+	// id names this correction, with the first op's key: the same one within
+	// Remember does nothing. An empty id is not remembered.
+	Settle(ctx context.Context, id []byte, ops []Op, deltas []int64) error
+	// Reset forgets the counters of ops, as if nobody had ever used them. Only Tag,
+	// Key and Kind matter, but all must be possible.
+	Reset(ctx context.Context, ops []Op) error
+	// Close releases what the store holds. All others fail afterwards.
 	Close() error
 }
 
-// checkOps stops what would divide by zero, overflow or count one key twice.
-func checkOps(ops []Op, states []State) {
-	if len(ops) != len(states) || len(ops) > MaxOps {
-		panic(fmt.Sprintf("BUG: %d ops with %d states; want one length, at most %d", len(ops), len(states), MaxOps))
-	}
-	for i := range ops {
-		op := &ops[i]
-		if op.Cost < 1 || op.Burst < 0 || op.Burst > MaxBurst || !op.Refill.valid() {
-			panic(fmt.Sprintf("BUG: impossible op: cost %d, burst %d, refill %+v", op.Cost, op.Burst, op.Refill))
-		}
-		for j := range ops[:i] {
-			if bytes.Equal(ops[j].Key, op.Key) {
-				panic(fmt.Sprintf("BUG: ops %d and %d of one decision have the same key", j, i))
-			}
-		}
-	}
-}
+// errLater is the cause while a step is not built.
+var errLater = fmt.Errorf("%w: this release cannot do it yet", ErrUnavailable)
 
 // refusal is the index of the enforced op that is answered for all that
 // refused, or -1.

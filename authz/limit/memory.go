@@ -109,6 +109,18 @@ func (m *Memory) Peek(_ context.Context, ops []Op, states []State) error {
 	return err
 }
 
+// Settle implements Store.
+func (m *Memory) Settle(_ context.Context, id []byte, ops []Op, deltas []int64) error {
+	checkSettle(id, ops, deltas)
+	return errLater
+}
+
+// Reset implements Store.
+func (m *Memory) Reset(_ context.Context, ops []Op) error {
+	checkOps(ops, len(ops))
+	return errLater
+}
+
 // Close implements Store.
 func (m *Memory) Close() error {
 	m.closed.Store(true)
@@ -120,7 +132,7 @@ func (m *Memory) Close() error {
 func (m *Memory) Len() int { return int(m.keys.Load()) }
 
 func (m *Memory) step(ops []Op, states []State, charge bool) (int, error) {
-	checkOps(ops, states)
+	checkTake(ops, states)
 	if m.closed.Load() {
 		return -1, errClosed
 	}

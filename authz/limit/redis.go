@@ -81,11 +81,23 @@ func (r *Redis) Peek(ctx context.Context, ops []Op, states []State) error {
 	return err
 }
 
+// Settle implements Store.
+func (r *Redis) Settle(_ context.Context, id []byte, ops []Op, deltas []int64) error {
+	checkSettle(id, ops, deltas)
+	return errLater
+}
+
+// Reset implements Store.
+func (r *Redis) Reset(_ context.Context, ops []Op) error {
+	checkOps(ops, len(ops))
+	return errLater
+}
+
 // Close implements Store.
 func (r *Redis) Close() error { return r.client.Close() }
 
 func (r *Redis) step(ctx context.Context, ops []Op, states []State, charge bool) (int, error) {
-	checkOps(ops, states)
+	checkTake(ops, states)
 	if len(ops) == 0 {
 		return -1, nil
 	}
