@@ -131,6 +131,7 @@ func (b *builder) render(out *output) {
 func (b *builder) renderLocations(out *output) {
 	patterns := append([]string{""}, hosts(b.c)...)
 	full := nginxView{Stamp: b.stamp, Listen: b.addresses(b.opt.Listen)}
+	full.Ends = b.ends()
 	if b.c.Client.ProxyProtocol {
 		full.Suffix = word("proxy_protocol")
 	}
@@ -195,4 +196,13 @@ func (b *builder) pads() []block {
 		}
 	}
 	return out
+}
+
+// ends tells whether the service has to know when requests end: some limit
+// counts those that are still running.
+func (b *builder) ends() bool {
+	running := func(l policies.Limit) bool { return l.Concurrency > 0 }
+	return slices.ContainsFunc(b.c.Limits, running) ||
+		slices.ContainsFunc(b.c.Plans, func(p policies.Plan) bool { return slices.ContainsFunc(p.Limits, running) }) ||
+		slices.ContainsFunc(b.c.Routes, func(r policies.Route) bool { return slices.ContainsFunc(r.Limits, running) })
 }

@@ -29,7 +29,11 @@ func (b *builder) route(r *policies.Route, rules []link, anyAsked bool) routeVie
 		v.Ask = word(policies.AuthPath(mode, r.Name))
 		v.Hide = b.hidden()
 	}
-	v.AskOff = anyAsked && !asked
+	if anyAsked && !asked {
+		v.Comments = append(v.Comments, commentLines([]string{
+			"The service is not asked. NGINX hands an auth_request down: a location that asks and has this one in it asks for it too,",
+			"unless you say `auth_request off;` here. It is not said for you, because the one that is inherited may be your own login."})...)
+	}
 	return v
 }
 

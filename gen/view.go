@@ -119,9 +119,8 @@ type routeView struct {
 	LimitsRate bool
 	LimitsConn bool
 
-	Ask    Token // the subrequest's URI; empty: the service is not asked
-	AskOff bool
-	Hide   []Token
+	Ask  Token // the subrequest's URI; empty: the service is not asked
+	Hide []Token
 }
 
 // routeLimit is one edge limit in a route: exactly one of Rate and Connections.
@@ -161,6 +160,7 @@ type nginxView struct {
 	Stamp   Token
 	Listen  []Token
 	Suffix  Token // after each address
+	Ends    bool // the service is told when requests end
 	Servers []fullServer
 }
 
