@@ -120,6 +120,7 @@ func compileClients(s *Clients) *ClientSet {
 	for _, re := range s.UserAgents.All() {
 		set.UserAgents = append(set.UserAgents, &re)
 	}
+	set.places(s)
 	return set
 }
 

@@ -109,6 +109,14 @@ type ClientSet struct {
 	All        bool
 	Networks   []netip.Prefix // sorted, without doubles; `private` is PrivateNetworks in here
 	UserAgents []*Regex
+
+	// What takes a database to know: sorted, without doubles, groups spelled out.
+	// Unknown is a public address that the database lacks.
+	Countries      []Country
+	Continents     []Continent
+	ASNs           []ASN
+	UnknownCountry bool
+	UnknownASN     bool
 }
 
 // When is a condition on requests: all of its parts must hold.
