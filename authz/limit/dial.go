@@ -1,77 +1,78 @@
 package limit
 
 import (
+	"context"
 	"errors"
-	"strings"
+	"net"
+	"sync/atomic"
+	"syscall"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // clientTimeout ends what has no deadline of its own: dialling, which goes on
 // for the pool after its caller has left, and a Take without a deadline.
 const clientTimeout = time.Second
 
-// errRedisURL shows nothing of the URL: wherever it is broken, a part of it may
-// be the password.
-var errRedisURL = errors.New("cannot open Redis: the URL is not valid (not shown, it may hold a password); " +
-	"want redis://[USER:PASSWORD@]HOST[:PORT][/DB], rediss://... or unix://[USER:PASSWORD@]/PATH[?db=DB]; " +
-	"write : / ? # @ in a password as %3A %2F %3F %23 %40")
+// renewPause is how long a dialer keeps its connections at least.
+const renewPause = 100 * time.Millisecond
 
-var (
-	errSentinel = errors.New("cannot open Redis: several hosts or a master (sentinel) are not supported yet; " +
-		"want one redis://, rediss:// or unix:// server")
-	errCluster = errors.New("cannot open Redis: redis+cluster:// is not supported yet; " +
-		"want one redis://, rediss:// or unix:// server")
-)
+var errStale = errors.New("the connection belongs to a server that was given up")
 
-// OpenRedis makes a store on the server of a redis://, rediss:// or unix:// URL.
-// It does not connect: a server that is away is found by the first Take. No
-// error of it, nor of the store, holds the URL's password.
-func OpenRedis(url string, o RedisOptions) (*Redis, error) {
-	scheme, rest, _ := strings.Cut(url, "://")
-	switch scheme = strings.ToLower(scheme); {
-	case scheme == "redis+cluster" || scheme == "rediss+cluster":
-		return nil, errCluster
-	case scheme == "redis+sentinel" || scheme == "rediss+sentinel":
-		return nil, errSentinel
-	case scheme != "unix" && manyHosts(rest):
-		return nil, errSentinel
-	}
-	opt, err := redis.ParseURL(url)
+// dialFunc is what the client takes as its dialer.
+type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialer dials, and can give up all it has dialled: the pool asks a connection
+// whether it is well before each use, and one that was given up says no.
+//
+// The client does so alone for replies that begin with READONLY. Redis 6.2 wraps
+// what a script meets ("ERR Error running script ... -READONLY"), and the client
+// would keep asking a demoted master for ever, wherever its name points to now.
+type dialer struct {
+	dial    dialFunc
+	born    atomic.Uint64 // the generation of new connections
+	renewed atomic.Int64  // when the last one began, Unix nanoseconds
+}
+
+func (d *dialer) dialConn(ctx context.Context, network, addr string) (net.Conn, error) {
+	born := d.born.Load()
+	c, err := d.dial(ctx, network, addr)
 	if err != nil {
-		return nil, errRedisURL
+		return nil, err
 	}
-	// A charge is sent once, and waits no longer than its decision may.
-	opt.MaxRetries = -1
-	opt.ContextTimeoutEnabled = true
-	opt.DialerRetries = 1
-	opt.DialTimeout = clientTimeout
-	opt.ReadTimeout = clientTimeout
-	opt.WriteTimeout = clientTimeout
-	opt.PoolTimeout = clientTimeout
-	if o.PoolSize > 0 {
-		opt.PoolSize = o.PoolSize
-	}
-	// Only what Redis 6.2 and Valkey have, and one trip less for every connection.
-	opt.Protocol = 2
-	opt.DisableIdentity = true
-	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return NewRedis(redis.NewClient(opt), o), nil
+	return &conn{Conn: c, dialer: d, born: born}, nil
 }
 
-// manyHosts sees h1,h2 or ?master=NAME behind the scheme.
-func manyHosts(rest string) bool {
-	address, query, _ := strings.Cut(rest, "?")
-	host, _, _ := strings.Cut(address[strings.LastIndexByte(address, '@')+1:], "/")
-	if strings.Contains(host, ",") {
-		return true
+// renew gives up all connections, once in a while: a storm of complaints is not a
+// storm of dialling.
+func (d *dialer) renew() {
+	last, now := d.renewed.Load(), time.Now().UnixNano()
+	if now-last >= int64(renewPause) && d.renewed.CompareAndSwap(last, now) {
+		d.born.Add(1)
 	}
-	for _, pair := range strings.Split(query, "&") {
-		if name, _, _ := strings.Cut(pair, "="); name == "master" || name == "master_name" {
-			return true
-		}
-	}
-	return false
 }
+
+// conn is a connection that may be given up.
+type conn struct {
+	net.Conn
+	dialer *dialer
+	born   uint64
+}
+
+// SyscallConn is how the pool looks whether the other side has closed. With TLS
+// it cannot see that: what is there to read may be TLS' own.
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
+	if c.born != c.dialer.born.Load() {
+		return nil, errStale
+	}
+	if s, ok := c.Conn.(syscall.Conn); ok {
+		return s.SyscallConn()
+	}
+	return unseen{}, nil
+}
+
+// unseen is a connection that nobody can look at.
+type unseen struct{}
+
+func (unseen) Control(func(uintptr)) error    { return nil }
+func (unseen) Read(func(uintptr) bool) error  { return nil }
+func (unseen) Write(func(uintptr) bool) error { return nil }

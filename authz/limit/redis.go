@@ -2,14 +2,13 @@ package limit
 
 import (
 	"context"
-	"crypto/sha1"
 	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -23,8 +22,13 @@ type RedisOptions struct {
 	// Grace is how long a full bucket is kept, and how far the server's clock may
 	// step back without giving anything twice; 1 s if 0, which is also the least.
 	Grace time.Duration
-	// PoolSize is how many connections OpenRedis allows; 10 per processor if 0.
+	// PoolSize is how many connections OpenRedis keeps to a server at most; enough
+	// for the pipeline if 0. They are few: what is more waits in a queue.
 	PoolSize int
+	// Logger is told what the client says of its connections, which otherwise goes
+	// to standard error. The client has one logger for the whole process: of several
+	// stores, the last one opened with a Logger decides.
+	Logger *slog.Logger
 	// Now is for tests: it stands in for the server's clock, from 1970 to 2255. Keys
 	// still expire by the server's own; give such a store a Grace of an hour.
 	Now func() time.Time
@@ -33,19 +37,17 @@ type RedisOptions struct {
 // Redis is the Store that many processes share: one script call for a decision,
 // on the server's clock.
 //
-// Nothing is ever sent twice but to a server that did not know the script, and so
-// did nothing. A Take without a deadline in its context waits as long as the
-// client's timeouts allow (see OpenRedis).
+// Nothing is ever sent twice but to a server that did not know the script, or
+// did not have the keys, and so did nothing. A Take without a deadline in its
+// context waits as long as the client's timeouts allow (see OpenRedis).
 type Redis struct {
-	client redis.UniversalClient
-	now    func() time.Time
-	grace  int64 // milliseconds
-	sha    string
-	calls  sync.Pool // of *call
-	// loading is held by the one that loads the script; loads counts how often it
-	// was loaded, so that the others see that it was done for them.
-	loading chan struct{}
-	loads   atomic.Uint64
+	client  redis.UniversalClient
+	node    *node    // the only server, or the master that sentinels name
+	cluster *cluster // or many
+	take    *script
+	now     func() time.Time
+	grace   int64     // milliseconds
+	calls   sync.Pool // of *call
 }
 
 // NewRedis makes a store on a client, which Close closes. The client must honour
@@ -53,20 +55,30 @@ type Redis struct {
 // charge that timed out is made again: NewRedis panics with "BUG:" if it sees
 // otherwise. OpenRedis makes such a client.
 func NewRedis(client redis.UniversalClient, o RedisOptions) *Redis {
-	if c, ok := client.(*redis.Client); ok {
-		if opt := c.Options(); !opt.ContextTimeoutEnabled || opt.MaxRetries > 0 {
-			panic("BUG: a limit store's Redis client needs ContextTimeoutEnabled and MaxRetries -1")
-		}
-	}
-	sum := sha1.Sum([]byte(takeScript))
+	return newRedis(client, &dialer{}, o)
+}
+
+func newRedis(client redis.UniversalClient, d *dialer, o RedisOptions) *Redis {
 	r := &Redis{
-		client:  client,
-		now:     o.Now,
-		grace:   max(o.Grace, time.Second).Milliseconds(),
-		sha:     hex.EncodeToString(sum[:]),
-		loading: make(chan struct{}, 1),
+		client: client,
+		take:   newScript(takeScript),
+		now:    o.Now,
+		grace:  max(o.Grace, time.Second).Milliseconds(),
 	}
-	r.calls.New = func() any { return newCall(&r.sha) }
+	scripts := []*script{r.take}
+	deadlines, retries := false, 0
+	switch c := client.(type) {
+	case *redis.Client:
+		deadlines, retries = c.Options().ContextTimeoutEnabled, c.Options().MaxRetries
+		r.node = newNode(c, d, scripts)
+	case *redis.ClusterClient:
+		deadlines, retries = c.Options().ContextTimeoutEnabled, c.Options().MaxRetries
+		r.cluster = newCluster(c, d, scripts)
+	}
+	if !deadlines || retries > 0 {
+		panic("BUG: a limit store's Redis client needs ContextTimeoutEnabled and MaxRetries -1")
+	}
+	r.calls.New = func() any { return newCall(&r.take.sha) }
 	return r
 }
 
@@ -101,62 +113,46 @@ func (r *Redis) step(ctx context.Context, ops []Op, states []State, charge bool)
 	if len(ops) == 0 {
 		return -1, nil
 	}
+	if err := r.trip(ctx, ops, states, charge); err != nil {
+		return -1, err
+	}
+	return refusal(ops, states), nil
+}
+
+// trip is one script call about ops of one slot.
+func (r *Redis) trip(ctx context.Context, ops []Op, states []State, charge bool) error {
 	now := int64(-1)
 	if r.now != nil {
 		now = r.now().UnixMicro()
 	}
 	c := r.calls.Get().(*call)
 	args := c.encode(ops, now, r.grace, charge)
-	reply, err := r.run(ctx, args)
+	reply, err := r.run(ctx, r.take, args)
 	if err != nil {
 		// The client may still hold the arguments: they are left to it.
-		return -1, unavailable(ctx, err)
+		return unavailable(ctx, err)
 	}
 	r.calls.Put(c)
 	if err := decode(reply, ops, states); err != nil {
-		return -1, unavailable(ctx, err)
+		return unavailable(ctx, err)
 	}
-	return refusal(ops, states), nil
-}
-
-// run calls the script, and once more if the server did not know it: after a
-// restart, a failover, a SCRIPT FLUSH.
-func (r *Redis) run(ctx context.Context, args []any) (string, error) {
-	seen := r.loads.Load()
-	reply, err := r.evalsha(ctx, args)
-	if err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
-		return reply, err
-	}
-	if err := r.load(ctx, seen); err != nil {
-		return "", fmt.Errorf("cannot load the script: %w", err)
-	}
-	return r.evalsha(ctx, args)
-}
-
-func (r *Redis) evalsha(ctx context.Context, args []any) (string, error) {
-	cmd := redis.NewStringCmd(ctx, args...)
-	cmd.SetFirstKeyPos(firstKey)
-	err := r.client.Process(ctx, cmd)
-	return cmd.Val(), err
-}
-
-// load loads the script, unless somebody has since the caller looked: a thousand
-// decisions that meet an empty server load it once.
-func (r *Redis) load(ctx context.Context, seen uint64) error {
-	select {
-	case r.loading <- struct{}{}:
-		defer func() { <-r.loading }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if r.loads.Load() != seen {
-		return nil
-	}
-	if err := r.client.ScriptLoad(ctx, takeScript).Err(); err != nil {
-		return err
-	}
-	r.loads.Add(1)
 	return nil
+}
+
+// run executes a script at most once, where the first key lives.
+func (r *Redis) run(ctx context.Context, s *script, args []any) (string, error) {
+	if r.cluster != nil {
+		return r.cluster.run(ctx, s, args)
+	}
+	return r.node.run(ctx, args)
+}
+
+// warm connects before there is something to decide.
+func (r *Redis) warm(ctx context.Context) error {
+	if r.cluster != nil {
+		return r.cluster.warm(ctx)
+	}
+	return r.node.warm(ctx)
 }
 
 // unavailable wraps a failure and what caused it. When the context is over, that
@@ -171,4 +167,9 @@ func unavailable(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w: %w", ErrUnavailable, cause, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// readOnly tells whether a replica answered, in either form.
+func readOnly(err error) bool {
+	return redis.IsReadOnlyError(err) || strings.Contains(err.Error(), "-READONLY ")
 }

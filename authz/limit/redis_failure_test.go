@@ -222,15 +222,25 @@ func TestOpenRedisHidesThePassword(t *testing.T) {
 		{"hunter2", "not valid"},
 		{"", "not valid"},
 		{"unix://user:hunter2@", "not valid"},
-		{"redis://user:hunter2@h1,h2/", "not supported yet"},
-		{"redis://user:hunter2@h1:26379,h2:26379/?master=mymaster", "not supported yet"},
-		{"rediss://user:hunter2@h1/?master=mymaster", "not supported yet"},
-		{"redis+cluster://user:hunter2@h1,h2", "not supported yet"},
-		{"redis+sentinel://user:hunter2@h1", "not supported yet"},
+		{"redis://user:hunter2@h1,h2/", "want ?master=NAME"},
+		{"redis://user:hunter2@h1,,h2/?master=m", "not valid"},
+		{"redis://user:hunter2@h1,h2:hunter2/?master=m", "not valid"},
+		{"redis+sentinel://user:hunter2@h1", "need ?master=NAME"},
+		{"redis+cluster://user:hunter2@h1,h2/3", "database 0"},
+		{"redis+cluster://user:hunter2@h1/?master=m", "not valid"},
+		{"redis+hunter2://user:hunter2@h1", "not valid"},
+		{"redis://user:hunter2@h1/?ca=ca.pem", "cannot read its ca"},
+		{"redis://user:hunter2@h1/?server_name=x", "for rediss://"},
+		{"rediss://user:hunter2@h1/?ca=url.go", "no certificate"},
+		{"rediss://user:hunter2@h1/?cert=url.go&key=url.go", "client certificate"},
+		{"redis://h1/?master=m&sentinel_password=hunter2&x=1", "not valid"},
+		{"redis://user:hunter2@h1#/", "not valid"},
+		{"redis://user:hunter2@h1/?db=1#hunter2", "not valid"},
 	} {
 		store, err := limit.OpenRedis(c.url, limit.RedisOptions{})
-		if err == nil || store != nil {
+		if err == nil {
 			t.Errorf("%s: no error", c.url)
+			_ = store.Close()
 			continue
 		}
 		if text := err.Error(); !strings.Contains(text, c.want) || strings.Contains(text, "hun") || strings.Contains(text, "ter2") {

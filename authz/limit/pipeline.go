@@ -1,0 +1,163 @@
+package limit
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// once is a command that the client never sends again. Its retries are off
+// (MaxRetries), but a cluster's client repeats within MaxRedirects what was lost
+// after it was sent, unless the command says this.
+type once struct{ *redis.StringCmd }
+
+// NoRetry is asked by the client.
+func (once) NoRetry() bool { return true }
+
+func newOnce(ctx context.Context, args []any) once {
+	cmd := redis.NewStringCmd(ctx, args...)
+	cmd.SetFirstKeyPos(firstKey)
+	return once{cmd}
+}
+
+// What a job has come to.
+const (
+	jobWaits int32 = iota // in the queue
+	jobSent               // perhaps on the wire: it may have happened
+	jobLeft               // its caller went before it was sent: it never happens
+)
+
+// job is a command that waits for a batch.
+type job struct {
+	cmd      once
+	ctx      context.Context
+	deadline time.Time
+	state    atomic.Int32
+	done     chan struct{} // one message when cmd has its reply
+}
+
+// pipeline brings the commands of many callers to one server on few
+// connections. Whoever finds it idle sends his command himself. When commands
+// are on their way already, the next ones gather in a queue, which lanes, a
+// goroutine and a connection each, send as batches, one after the other.
+//
+// A command is written once at most. A batch whose connection is lost fails: all
+// of its commands may have happened.
+type pipeline struct {
+	client *redis.Client
+	busy   atomic.Int32 // callers that send their command themselves
+	single int32        // how many may
+
+	mu    sync.Mutex
+	queue []*job
+	lanes int // that run now
+	most  int // that may
+}
+
+const (
+	maxSingle = 2
+	maxLanes  = 2
+	// maxBatch bounds what is lost with one connection, and how long its first
+	// command waits for the last one.
+	maxBatch = 128
+)
+
+func newPipeline(client *redis.Client) *pipeline {
+	return &pipeline{client: client, single: maxSingle, most: maxLanes}
+}
+
+// do sends a command and waits for its reply, no longer than ctx allows.
+func (p *pipeline) do(ctx context.Context, args []any) (string, error) {
+	if p.busy.Add(1) <= p.single {
+		cmd := newOnce(ctx, args)
+		err := p.client.Process(ctx, cmd)
+		p.busy.Add(-1)
+		return cmd.Val(), err
+	}
+	p.busy.Add(-1)
+	j := &job{cmd: newOnce(ctx, args), ctx: ctx, done: make(chan struct{}, 1)}
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(clientTimeout)
+	}
+	j.deadline = deadline
+	p.enqueue(j)
+	select {
+	case <-j.done:
+		return j.cmd.Val(), j.cmd.Err()
+	case <-ctx.Done():
+		// Either it is never sent now, or it is on its way and may happen. The cmd is
+		// the lane's and must not be read.
+		j.state.CompareAndSwap(jobWaits, jobLeft)
+		return "", ctx.Err()
+	}
+}
+
+func (p *pipeline) enqueue(j *job) {
+	p.mu.Lock()
+	p.queue = append(p.queue, j)
+	start := p.lanes < p.most && (p.lanes == 0 || len(p.queue) >= maxBatch/4)
+	if start {
+		p.lanes++
+	}
+	p.mu.Unlock()
+	if start {
+		go p.lane()
+	}
+}
+
+// lane sends batches until the queue is empty.
+func (p *pipeline) lane() {
+	var jobs []*job
+	pipe := p.client.Pipeline()
+	for {
+		if jobs = p.next(jobs[:0]); len(jobs) == 0 {
+			return
+		}
+		send(pipe, jobs)
+		clear(jobs)
+	}
+}
+
+// next moves the head of the queue into jobs; none ends the lane.
+func (p *pipeline) next(jobs []*job) []*job {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := min(len(p.queue), maxBatch)
+	jobs = append(jobs, p.queue[:n]...)
+	rest := copy(p.queue, p.queue[n:])
+	clear(p.queue[rest:])
+	p.queue = p.queue[:rest]
+	if n == 0 {
+		p.lanes--
+	}
+	return jobs
+}
+
+// send executes a batch of those whose callers still wait.
+func send(pipe redis.Pipeliner, jobs []*job) {
+	sent := jobs[:0]
+	var latest time.Time
+	for _, j := range jobs {
+		if j.ctx.Err() != nil || !j.state.CompareAndSwap(jobWaits, jobSent) {
+			continue
+		}
+		if j.deadline.After(latest) {
+			latest = j.deadline
+		}
+		sent = append(sent, j)
+		_ = pipe.Process(j.ctx, j.cmd)
+	}
+	if len(sent) == 0 {
+		return
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), latest)
+	_, _ = pipe.Exec(ctx)
+	cancel()
+	for _, j := range sent {
+		j.done <- struct{}{}
+	}
+}
