@@ -53,7 +53,7 @@ func (d *Decision) writeReason(w *writer) {
 		w.number("Retry-After", d.retryAfter())
 	}
 	keep := int64(0)
-	if d.Verdict == Deny && d.Reason == ReasonRate && d.Wait >= denyCacheWait {
+	if d.Verdict == Deny && d.Reason.remembered() && d.Wait >= denyCacheWait {
 		keep = 1
 	}
 	w.number("X-Accel-Expires", keep)
@@ -99,6 +99,9 @@ func wholeSeconds(d time.Duration) int64 {
 // resetOf is what headers tell as the reset of a limit: until this cost fits if
 // it is the one that refused, else until it is full. false: waiting cannot help.
 func (d *Decision) resetOf(op int) (time.Duration, bool) {
+	if d.ops[op].Kind == limit.Concurrency {
+		return 0, false // a lease comes free when somebody is done
+	}
 	if d.Limit == "" || op != d.told {
 		return d.states[op].Reset, true
 	}

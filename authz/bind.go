@@ -3,9 +3,7 @@ package authz
 import (
 	"bytes"
 	"fmt"
-	"math/big"
-	"strconv"
-	"time"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
@@ -23,7 +21,8 @@ type bound struct {
 	tenants   []boundTenant
 	routes    []boundRoute
 	top       []rule // for every request
-	epoch     bool   // a dialect tells the time of day
+	timed     bool   // the time of day matters: to a dialect, to a quota
+	retries   bool   // a limit counts retries
 }
 
 type boundTenant struct {
@@ -44,17 +43,6 @@ type boundRoute struct {
 	// siblings are the routes that share the match, itself among them, in the
 	// order of the file.
 	siblings []*policies.Route
-}
-
-// rule is a limit made ready.
-type rule struct {
-	limit  *policies.Limit
-	id     []byte // LIMIT in keys
-	refill limit.Refill
-	owned  bool // counters belong to tenants, or to addresses without one
-	dims   []dim
-	name   string // as a structured-field string
-	item   string // of RateLimit-Policy: name, quota and window
 }
 
 // source is a place of credentials.
@@ -84,9 +72,8 @@ func bind(c *policies.Compiled) (*bound, error) {
 		b.routes = append(b.routes, binder.route(c, &c.Routes[i]))
 	}
 	b.top = binder.rules(c.Limits)
-	for _, d := range c.Responses.Dialects {
-		b.epoch = b.epoch || d == policies.DialectXRateLimit
-	}
+	b.timed = binder.quota || slices.Contains(c.Responses.Dialects, policies.DialectXRateLimit)
+	b.retries = binder.retries
 	if binder.err != nil {
 		return nil, binder.err
 	}
@@ -119,6 +106,8 @@ func (b *bound) checkSize() error {
 type binder struct {
 	done    map[*policies.Limit][]rule
 	sources []source
+	quota   bool  // one of the limits is a quota
+	retries bool  // one counts retries
 	err     error // the first
 }
 
@@ -135,6 +124,8 @@ func (b *binder) rules(limits []policies.Limit) []rule {
 		if err != nil && b.err == nil {
 			b.err = err
 		}
+		b.quota = b.quota || r.op.Kind == limit.Quota
+		b.retries = b.retries || r.op.Kind == limit.Retries
 		rules = append(rules, r)
 	}
 	b.done[&limits[0]] = rules
@@ -158,34 +149,6 @@ func (b *binder) route(c *policies.Compiled, r *policies.Route) boundRoute {
 		}
 	}
 	return out
-}
-
-func newRule(l *policies.Limit, sources []source) (rule, error) {
-	if l.Kind != policies.KindRate {
-		return rule{}, fmt.Errorf("cannot enforce limit %q: kind %q is not known; want %q", l.Name, l.Kind, policies.KindRate)
-	}
-	r := rule{
-		limit: l, id: []byte(l.ID), refill: limit.NewRefill(l.Rate.Micro, l.Rate.Per),
-		owned: l.InPlan, name: quoted(l.Name),
-	}
-	for _, d := range l.Per {
-		part, known := newDim(d, sources)
-		if !known {
-			return rule{}, fmt.Errorf("cannot enforce limit %q: dimension %q is not known to the service", l.Name, d.Kind)
-		}
-		switch d.Kind {
-		case policies.DimTenant:
-			r.owned = true // TAG says it
-		case policies.DimGlobal:
-		case policies.DimKey, policies.DimUser, policies.DimScope:
-			r.owned = true
-			r.dims = append(r.dims, part)
-		default:
-			r.dims = append(r.dims, part)
-		}
-	}
-	r.item = policyItem(l)
-	return r, nil
 }
 
 // newDim finds the header that brings a dimension's value, and whether the
@@ -231,43 +194,4 @@ func bindSource(s *policies.Source) source {
 // fieldName is a header's name as fasthttp has it when it arrives.
 func fieldName(prefix, name string) []byte {
 	return fasthttp.AppendNormalizedHeaderKey(nil, prefix+name)
-}
-
-// policyItem is the limit in RateLimit-Policy: "speed";q=200;w=4. The window is
-// how long an empty bucket takes to fill, in seconds, rounded up; a bucket that
-// holds nothing has none.
-func policyItem(l *policies.Limit) string {
-	item := quoted(l.Name) + ";q=" + strconv.FormatInt(l.Burst, 10)
-	if l.Burst > 0 {
-		item += ";w=" + strconv.FormatInt(fillSeconds(l), 10)
-	}
-	return item
-}
-
-// fillSeconds is burst / rate, rounded up, at most what a structured field holds.
-func fillSeconds(l *policies.Limit) int64 {
-	const most = 999_999_999_999_999
-	micro := new(big.Int).Mul(big.NewInt(l.Burst), big.NewInt(limit.Unit))
-	nanos := micro.Mul(micro, big.NewInt(int64(l.Rate.Per)))
-	perSecond := new(big.Int).Mul(big.NewInt(l.Rate.Micro), big.NewInt(int64(time.Second)))
-	seconds, rest := nanos.QuoRem(nanos, perSecond, new(big.Int))
-	if rest.Sign() > 0 {
-		seconds.Add(seconds, big.NewInt(1))
-	}
-	if !seconds.IsInt64() || seconds.Int64() > most {
-		return most
-	}
-	return seconds.Int64()
-}
-
-// quoted is a name as a structured-field string.
-func quoted(name string) string {
-	out := []byte{'"'}
-	for i := range len(name) {
-		if name[i] == '"' || name[i] == '\\' {
-			out = append(out, '\\')
-		}
-		out = append(out, name[i])
-	}
-	return string(append(out, '"'))
 }

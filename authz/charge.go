@@ -2,6 +2,9 @@ package authz
 
 import (
 	"context"
+	"crypto/rand"
+	"math/bits"
+	"time"
 
 	"sluice/authz/limit"
 	"sluice/policies"
@@ -13,9 +16,10 @@ func (e *Engine) charge(req *Request, r *boundRoute, id *identity, c client, d *
 	if id.tenant != nil {
 		s.tenant, s.key = id.tenant.id, id.key.id
 	}
-	d.addOps(id.rules, &s)
-	d.addOps(r.rules, &s)
-	d.addOps(d.bound.top, &s)
+	retry := d.bound.retries && e.isRetry(req, &s)
+	d.addOps(id.rules, &s, retry)
+	d.addOps(r.rules, &s, retry)
+	d.addOps(d.bound.top, &s, retry)
 	if len(d.ops) == 0 {
 		return
 	}
@@ -29,31 +33,68 @@ func (e *Engine) charge(req *Request, r *boundRoute, id *identity, c client, d *
 	e.countShadow(d)
 	if refused < 0 {
 		d.told = d.tightest()
+		d.Delay = d.longestDelay()
 		return
 	}
-	d.refuse(refused)
+	d.refuse(refused, req)
 }
 
 // addOps adds an op for each rule. The names of counters share one buffer; when
 // it grows, earlier ones stay where they were.
-func (d *Decision) addOps(rules []rule, s *subject) {
+func (d *Decision) addOps(rules []rule, s *subject, retry bool) {
 	for i := range rules {
 		r := &rules[i]
-		start := len(d.names)
-		var tag []byte
-		d.names, tag = r.appendKey(d.names, s)
-		end := len(d.names)
-		cost := d.Cost
-		if r.limit.Requests {
-			cost = 1
+		if r.op.Kind == limit.Retries && !retry {
+			continue
 		}
+		op := r.op
+		start := len(d.names)
+		d.names, op.Tag = r.appendKey(d.names, s)
+		op.Key = d.names[start:len(d.names):len(d.names)]
+		d.fill(&op, r, s)
 		d.rules = append(d.rules, r)
 		d.states = append(d.states, limit.State{})
-		d.ops = append(d.ops, limit.Op{
-			Tag: tag, Key: d.names[start:end:end],
-			Refill: r.refill, Burst: r.limit.Burst, Cost: cost, Shadow: r.limit.Shadow,
-		})
+		d.ops = append(d.ops, op)
 	}
+}
+
+// fill puts into an op what the request says.
+func (d *Decision) fill(op *limit.Op, r *rule, s *subject) {
+	op.Cost = d.Cost
+	if r.limit.Requests {
+		op.Cost = 1
+	}
+	op.Reserve = r.reserve.of(d.Priority)
+	if s.req.NoRoom {
+		op.MaxWait = 0
+	}
+	if len(r.grants) > 0 {
+		op.Max = r.granted(d.now)
+	}
+	if r.named {
+		start := len(d.names)
+		d.names = appendID(d.names, s)
+		op.ID = d.names[start:len(d.names):len(d.names)]
+	}
+}
+
+// maxRequestID is the longest request id that stands in an ID as it is; NGINX's
+// have 32 bytes.
+const maxRequestID = 60
+
+// appendID appends what names a charge: the request and the route, since another
+// route in the same visit is another charge. A request without an id gets one
+// that nobody else has.
+func appendID(dst []byte, s *subject) []byte {
+	switch id := s.req.ID; {
+	case len(id) == 0:
+		dst = append(dst, rand.Text()...)
+	case len(id) > maxRequestID:
+		dst = appendHash(dst, id)
+	default:
+		dst = append(dst, id...)
+	}
+	return append(append(dst, '/'), s.route...)
 }
 
 // take calls the store, within the deadline when there is one. A store that
@@ -68,38 +109,53 @@ func (e *Engine) take(d *Decision) (int, error) {
 }
 
 // refuse makes d the refusal of one of its limits.
-func (d *Decision) refuse(op int) {
+func (d *Decision) refuse(op int, req *Request) {
 	r, state := d.rules[op], &d.states[op]
 	d.told = op
 	d.Limit, d.Left, d.Wait = r.limit.Name, state.Remaining, state.Wait
-	if state.Wait == limit.Never && r.limit.Burst > 0 {
+	switch {
+	case state.Wait == limit.Never && d.ops[op].Limit() > 0:
 		d.deny(ReasonTooLarge, 403)
-		return
+	case req.NoRoom && r.op.MaxWait > 0 && state.Wait <= r.op.MaxWait:
+		d.deny(ReasonOverload, 503)
+	case r.limit.Status == 0:
+		d.deny(r.reason, 429)
+	default:
+		d.deny(r.reason, r.limit.Status)
 	}
-	status := r.limit.Status
-	if status == 0 {
-		status = 429
+}
+
+// longestDelay is how long the answer is to be held.
+func (d *Decision) longestDelay() time.Duration {
+	delay := time.Duration(0)
+	for i := range d.states {
+		delay = max(delay, d.states[i].Delay)
 	}
-	d.deny(ReasonRate, status)
+	return delay
 }
 
 // tightest is the limit with the smallest share left, -1 when none is shown.
 func (d *Decision) tightest() int {
 	best := -1
 	for i := range d.rules {
-		if !d.shows(i) {
-			continue
-		}
-		// Both factors are at most limit.MaxBurst, so the products are exact.
-		if best < 0 || d.states[i].Remaining*d.ops[best].Burst < d.states[best].Remaining*d.ops[i].Burst {
+		if d.shows(i) && (best < 0 || d.tighter(i, best)) {
 			best = i
 		}
 	}
 	return best
 }
 
-// shows tells whether a limit is in headers: one in shadow is not, unless the
-// whole policy is.
+// tighter tells whether op a has a smaller share left than b: exactly, by
+// products of 128 bits.
+func (d *Decision) tighter(a, b int) bool {
+	ah, al := bits.Mul64(uint64(d.states[a].Remaining), uint64(d.ops[b].Limit()))
+	bh, bl := bits.Mul64(uint64(d.states[b].Remaining), uint64(d.ops[a].Limit()))
+	return ah < bh || ah == bh && al < bl
+}
+
+// shows tells whether a limit is in headers: an unlimited one is not, nor one in
+// shadow, unless the whole policy is.
 func (d *Decision) shows(op int) bool {
-	return !d.ops[op].Shadow || d.bound.policy.Mode == policies.ModeShadow
+	return d.ops[op].Limit() != limit.Unlimited &&
+		(!d.ops[op].Shadow || d.bound.policy.Mode == policies.ModeShadow)
 }

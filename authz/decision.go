@@ -38,16 +38,21 @@ type Reason uint8
 // The reasons of this release. ReasonNone goes with an ordinary allow, and with
 // a fail mode that decided because the route or the policy was unknown.
 const (
-	ReasonNone       Reason = iota
-	ReasonRate              // a rate has no room now
-	ReasonTooLarge          // the cost is more than a limit can ever hold
-	ReasonPlan              // the plan may not use this route
-	ReasonCredential        // none, or one that is not good
-	ReasonAddress           // the credential does not count from here
-	ReasonDisabled          // the tenant or the key is switched off
-	ReasonShadow            // refused by a policy that only watches: allowed
-	ReasonStoreDown         // the store gave no answer
-	reasons                 // how many there are
+	ReasonNone        Reason = iota
+	ReasonRate               // a rate has no room now
+	ReasonWindow             // a window has no room now
+	ReasonQuota              // a period's quota is used up
+	ReasonConcurrency        // too many requests at a time
+	ReasonRetries            // the retry budget is used up
+	ReasonTooLarge           // the cost is more than a limit can ever hold
+	ReasonPlan               // the plan may not use this route
+	ReasonCredential         // none, or one that is not good
+	ReasonAddress            // the credential does not count from here
+	ReasonDisabled           // the tenant or the key is switched off
+	ReasonShadow             // refused by a policy that only watches: allowed
+	ReasonStoreDown          // the store gave no answer
+	ReasonOverload           // it would have to wait, and too many wait already
+	reasons                  // how many there are
 )
 
 // String is the reason's word in headers, logs and metrics; empty for ReasonNone.
@@ -55,6 +60,14 @@ func (r Reason) String() string {
 	switch r {
 	case ReasonRate:
 		return "rate"
+	case ReasonWindow:
+		return "window"
+	case ReasonQuota:
+		return "quota"
+	case ReasonConcurrency:
+		return "concurrency"
+	case ReasonRetries:
+		return "retries"
 	case ReasonTooLarge:
 		return "too_large"
 	case ReasonPlan:
@@ -69,8 +82,16 @@ func (r Reason) String() string {
 		return "shadow"
 	case ReasonStoreDown:
 		return "store_down"
+	case ReasonOverload:
+		return "overload"
 	}
 	return ""
+}
+
+// remembered tells whether a denial may be kept for a moment by those who ask:
+// what frees a lease is not the clock.
+func (r Reason) remembered() bool {
+	return r == ReasonRate || r == ReasonWindow || r == ReasonQuota || r == ReasonRetries
 }
 
 // Decision is the answer to one Request. It is made to be used again: its
@@ -95,6 +116,9 @@ type Decision struct {
 	// Wait is the time until a refused request fits: 0 when there was no limit to
 	// wait for, limit.Never when waiting cannot help.
 	Wait time.Duration
+	// Delay is how long an allowed request is to be held, for tokens that it took
+	// ahead: see policies.Limit.Wait.
+	Delay time.Duration
 	// FailMode tells that no limit was asked and the fail mode decided.
 	FailMode bool
 	// Err is why the store gave no answer.

@@ -52,7 +52,7 @@ func (d *Decision) writePolicy(w *writer) {
 		if len(w.value) > 0 {
 			w.value = append(w.value, ", "...)
 		}
-		w.value = append(w.value, r.item...)
+		w.value = r.appendItem(w.value, d.ops[i].Limit(), d.now)
 	}
 	w.flush("RateLimit-Policy")
 }
@@ -79,7 +79,7 @@ func (d *Decision) spent() int64 {
 }
 
 func (d *Decision) writeThree(w *writer) {
-	w.number("RateLimit-Limit", d.ops[d.told].Burst)
+	w.number("RateLimit-Limit", d.ops[d.told].Limit())
 	w.number("RateLimit-Remaining", d.states[d.told].Remaining)
 	if seconds, ok := d.resetSeconds(); ok {
 		w.number("RateLimit-Reset", seconds)
@@ -87,7 +87,7 @@ func (d *Decision) writeThree(w *writer) {
 }
 
 func (d *Decision) writeEpoch(w *writer) {
-	w.number("X-RateLimit-Limit", d.ops[d.told].Burst)
+	w.number("X-RateLimit-Limit", d.ops[d.told].Limit())
 	w.number("X-RateLimit-Remaining", d.states[d.told].Remaining)
 	if reset, ok := d.resetOf(d.told); ok {
 		at := d.now.Add(reset)

@@ -82,7 +82,7 @@ func TestRetryAfter(t *testing.T) {
 		d := s.decide("all")
 		d.told = 0
 		d.states[0].Wait = wait
-		d.refuse(0)
+		d.refuse(0, &Request{})
 		if got := d.RetryAfter(); got != want {
 			t.Errorf("wait %s: Retry-After %d, want %d", wait, got, want)
 		}

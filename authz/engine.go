@@ -23,7 +23,8 @@ type Options struct {
 	Deadline time.Duration
 	// Log gets what nobody asked for: a panic, once. nil: slog.Default.
 	Log *slog.Logger
-	// Now is the clock of X-RateLimit-Reset, and of nothing else; nil: time.Now.
+	// Now is the clock of X-RateLimit-Reset, of grants, and of how long an
+	// idempotency key is remembered; nil: time.Now.
 	Now func() time.Time
 	// Jitter gives numbers from 0 up to, not including, 1 for Retry-After; nil:
 	// random ones.
@@ -38,6 +39,7 @@ type Engine struct {
 	now      func() time.Time
 	jitter   func() float64
 	state    atomic.Pointer[bound]
+	seen     seenKeys
 	counters counters
 }
 
@@ -87,10 +89,10 @@ func (e *Engine) Decide(req *Request, d *Decision) {
 		d.fail(req.Mode, ReasonNone)
 		return
 	}
-	e.decide(b, req, d)
-	if b.epoch {
+	if b.timed {
 		d.now = e.now()
 	}
+	e.decide(b, req, d)
 	if d.Limit != "" && d.Wait > 0 && b.policy.Responses.Jitter > 0 {
 		d.jitter = e.jitter()
 	}

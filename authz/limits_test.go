@@ -314,7 +314,7 @@ func TestSwapRefuses(t *testing.T) {
 			t.Errorf("%s: the policy was replaced", what)
 		}
 	}
-	f("a kind of limit", func(c *policies.Compiled) { c.Plans[0].Limits[0].Kind = policies.KindQuota }, `kind "quota"`)
+	f("a kind of limit", func(c *policies.Compiled) { c.Plans[0].Limits[0].Kind = "tides" }, `kind "tides"`)
 	f("a dimension", func(c *policies.Compiled) { c.Plans[0].Limits[0].Per = []policies.Dim{{Kind: policies.DimCountry}} }, `dimension "country"`)
 	f("too many", func(c *policies.Compiled) {
 		for i := range limit.MaxOps {

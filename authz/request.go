@@ -26,6 +26,15 @@ type Request struct {
 	IP []byte
 	// Policy is the hash of the policy that NGINX was rendered from.
 	Policy []byte
+	// ID is the client's request: NGINX's $request_id.
+	ID []byte
+	// Retry tells that the client says this is a retry.
+	Retry bool
+	// Idempotency is the client's Idempotency-Key.
+	Idempotency []byte
+	// NoRoom tells that the answer cannot be held: too many are. Then nothing is
+	// taken ahead.
+	NoRoom bool
 	// Exempt tells that an access rule freed the client from all limits.
 	Exempt bool
 
@@ -92,6 +101,12 @@ func (r *Request) Set(name, value []byte) {
 		r.IP = value
 	case policies.HeaderPolicy:
 		r.Policy = value
+	case policies.HeaderRequest:
+		r.ID = value
+	case policies.HeaderRetry:
+		r.Retry = string(value) == "1"
+	case policies.HeaderIdempotency:
+		r.Idempotency = value
 	case policies.HeaderExempt:
 		r.Exempt = string(value) == "1"
 	default:

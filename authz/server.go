@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -23,6 +24,9 @@ const (
 	// idleTimeout is longer than NGINX keeps idle connections (60 s), so that it
 	// is NGINX who closes them, and no question meets a closed one.
 	idleTimeout = 90 * time.Second
+	// maxHeld is how many answers may be under way at once before nothing more is
+	// held for tokens to come.
+	maxHeld = 4096
 	// writeTimeout bounds a peer that does not read its answers.
 	writeTimeout = 5 * time.Second
 	// defaultGrace is how long Serve waits for requests in flight.
@@ -142,6 +146,7 @@ type handler struct {
 	engine    *Engine
 	denials   *denialLog
 	exchanges sync.Pool // of *exchange
+	held      atomic.Int64
 }
 
 // exchange is one question and its answer; it is used again and again.
@@ -185,6 +190,17 @@ func (h *handler) rescue(x *exchange, resp *fasthttp.Response) {
 		h.engine.panicked(p, x.request.Mode, &x.decision)
 		resp.Reset()
 		x.decision.Write(resp)
+	}
+}
+
+// decide makes the decision, and holds it for tokens that it took ahead. The
+// connection's goroutine waits, at most policies.MaxWait; how many may is bounded.
+func (h *handler) decide(x *exchange) {
+	defer h.held.Add(-1)
+	x.request.NoRoom = h.held.Add(1) > maxHeld
+	h.engine.Decide(&x.request, &x.decision)
+	if x.decision.Delay > 0 {
+		time.Sleep(x.decision.Delay)
 	}
 }
 

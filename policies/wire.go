@@ -16,6 +16,10 @@ const (
 	HeaderExempt       = "X-Sluice-Exempt"
 	HeaderQueryPrefix  = "X-Sluice-Query-"
 	HeaderCookiePrefix = "X-Sluice-Cookie-"
+	// HeaderRetry is 1 when the client says that this is a retry, and
+	// HeaderIdempotency its Idempotency-Key: sent when a limit counts retries.
+	HeaderRetry       = "X-Sluice-Retry"
+	HeaderIdempotency = "X-Sluice-Idempotency"
 	// HeaderServer is the name of NGINX's server, not what the client calls it:
 	// sent when a limit of the service counts by it.
 	HeaderServer = "X-Sluice-Server"
