@@ -62,7 +62,7 @@ func TestReload(t *testing.T) {
 	s.ask("rest", key("sk_c")).want(t, "a new key", 204)
 
 	next = compile(t, shop)
-	next.Limits = []policies.Limit{{Name: "q", Kind: policies.KindQuota}}
+	next.Limits = []policies.Limit{{Name: "q", Kind: "tides"}}
 	next.Hash = "other"
 	f("not enforceable", false, `cannot enforce limit \"q\"`)
 	if got := r.Status(); got.Loads != 7 || got.Failures != 4 {

@@ -8,6 +8,8 @@ import (
 const (
 	// maxLevel is the level of the largest bucket, in micro-units.
 	maxLevel = MaxBurst * Unit
+	// minLevel is where debts end: what is owed beyond is forgiven.
+	minLevel = -maxLevel
 	// maxMicros is where times and products stop growing: the largest integer
 	// that a float64 holds together with all below it, 285 years of microseconds.
 	maxMicros = 1<<53 - 1
@@ -19,7 +21,7 @@ const (
 //
 // take.lua says the same in Lua; the conformance suite holds the two together.
 type bucket struct {
-	level  int64 // micro-units, 0 to burst * Unit
+	level  int64 // micro-units, minLevel to burst * Unit; below 0 is owed
 	time   int64 // microseconds of the store's clock
 	refill Refill
 	burst  int64 // units
@@ -64,15 +66,38 @@ func (b bucket) adopt(op *Op, now int64) (adopted bucket, changed bool) {
 	return bucket{level: min(held, op.Burst*Unit), time: max(now, b.time), refill: op.Refill, burst: op.Burst}, true
 }
 
-// fits tells whether op's cost is there at now.
-func (b *bucket) fits(op *Op, now int64) bool {
-	return op.Cost <= op.Burst && b.held(now) >= op.Cost*Unit
+// need is the level at which op fits, in micro-units, for a cost that can ever fit.
+func (op *Op) need() int64 { return (op.Cost + op.Reserve) * Unit }
+
+// ahead is how far op may reach into the future for its tokens, in microseconds.
+func (op *Op) ahead() int64 {
+	if op.Reserve > 0 {
+		return 0 // what is reserved is not lent
+	}
+	return op.MaxWait.Microseconds()
 }
 
-// charge takes op's cost, which fits. The fraction of a micro-unit that was
-// under way is the bucket's loss, and time never goes back.
-func (b *bucket) charge(op *Op, now int64) {
+// fits tells whether op's cost is there at now, or will be when it is held as
+// long as it may be.
+func (b *bucket) fits(op *Op, now int64) bool {
+	return op.Cost <= op.Burst-op.Reserve && b.held(now+op.ahead()) >= op.need() && b.held(now) >= op.Cost*Unit+minLevel
+}
+
+// charge takes op's cost, which fits, and tells how many microseconds the answer
+// must be held. The fraction of a micro-unit that was under way is the bucket's
+// loss, and time never goes back.
+func (b *bucket) charge(op *Op, now int64) (delay int64) {
+	if op.ahead() > 0 {
+		delay = b.until(op.need(), now)
+	}
 	b.level = b.held(now) - op.Cost*Unit
+	b.time = max(now, b.time)
+	return delay
+}
+
+// settle takes delta units more, or gives them back, as far as a bucket goes.
+func (b *bucket) settle(delta, now int64) {
+	b.level = min(max(b.held(now)-delta*Unit, minLevel), b.burst*Unit)
 	b.time = max(now, b.time)
 }
 
@@ -93,21 +118,47 @@ func (b *bucket) until(level, now int64) int64 {
 	return min(fill-(now-b.time), maxMicros)
 }
 
+// wait is the time from now until op fits, in microseconds: until its cost is
+// there, less the time it may be held, and until the debt is small enough.
+func (b *bucket) wait(op *Op, now int64) int64 {
+	wait := b.until(op.need(), now)
+	if wait < maxMicros {
+		wait -= op.ahead()
+	}
+	return max(wait, b.until(op.Cost*Unit+minLevel, now))
+}
+
 // state is what is told of the bucket after the step.
 func (b *bucket) state(op *Op, now int64, fits bool) State {
 	s := State{
 		Fits:      fits,
-		Remaining: b.held(now) / Unit,
-		Reset:     time.Duration(b.until(b.burst*Unit, now)) * time.Microsecond,
+		Remaining: max(0, b.held(now)/Unit-op.Reserve),
+		Reset:     micros(b.until(b.burst*Unit, now)),
 	}
 	switch {
 	case fits:
-	case op.Cost > op.Burst:
+	case op.Cost > op.Burst-op.Reserve:
 		s.Wait = Never
 	default:
-		s.Wait = time.Duration(b.until(op.Cost*Unit, now)) * time.Microsecond
+		s.Wait = micros(b.wait(op, now))
 	}
 	return s
+}
+
+// words is what a store keeps of a counter, whatever its kind.
+type words [5]int64
+
+func (b *bucket) words() words {
+	return words{b.level, b.time, b.refill.Micro, b.refill.Period, b.burst}
+}
+
+func bucketOf(w *words) bucket {
+	return bucket{level: w[0], time: w[1], refill: Refill{Micro: w[2], Period: w[3]}, burst: w[4]}
+}
+
+// micros is a duration of n microseconds, 0 to maxMicros.
+func micros(n int64) time.Duration {
+	return time.Duration(max(0, min(n, maxMicros))) * time.Microsecond
 }
 
 // mulDiv is a*b/c rounded down, at most maxMicros, and whether there was a rest.

@@ -12,13 +12,16 @@ import (
 
 // MemoryOptions are the choices of a Memory; the zero value is good.
 type MemoryOptions struct {
-	// MaxKeys is the most buckets that are kept, 1,000,000 if 0. A bucket takes 85
-	// to 170 bytes and its key.
+	// MaxKeys is the most counters that are kept, 1,000,000 if 0. A counter takes 85
+	// to 170 bytes and its key; a lease, four units of a log that came at different
+	// times, and an ID that is remembered, are a counter each.
 	MaxKeys int
-	// Grace is how long a full bucket is kept, and how far a clock may step back
-	// without giving anything twice; 1 s if 0, which is also the least.
+	// Grace is how long a counter is kept that no longer matters, and how far a clock
+	// may step back without giving anything twice; 1 s if 0, which is also the least.
 	Grace time.Duration
-	// Now is the clock, read once for each decision; if nil, monotonic time.
+	// Now is the clock, read once for each decision. If nil, it is the machine's:
+	// monotonic time for what counts how long ago something was, the time of the day
+	// for fixed and sliding windows and quotas.
 	Now func() time.Time
 }
 
@@ -27,13 +30,13 @@ type MemoryOptions struct {
 // A decision holds the locks of all its tags, taken in ascending order, so that
 // no two decisions wait for each other and none sees half of another.
 //
-// Every newcomer makes Memory look for buckets that are full again, and drop
-// them. When MaxKeys buckets are all in use, a decision that needs one more fails
+// Every newcomer makes Memory look for counters that no longer matter, and drop
+// them. When MaxKeys counters are all in use, a decision that needs one more fails
 // with ErrUnavailable and charges nothing: to drop somebody's debt would pardon
 // offenders for the price of a storm of newcomers, and to let newcomers pass
 // uncounted would do so without a trace. The fail mode decides, and shows it.
 type Memory struct {
-	clock  func() int64
+	clock  func() moment
 	seed   maphash.Seed
 	grace  int64 // microseconds
 	limit  int64 // keys
@@ -47,7 +50,7 @@ type Memory struct {
 
 const (
 	// shardCount is far above the number of processors, and a shard that holds
-	// nothing costs 128 bytes.
+	// nothing costs 192 bytes.
 	shardCount = 256
 	// sweepStep is how many slots a newcomer looks at in its own shard. More than
 	// one, so that room is found faster than it is used.
@@ -59,16 +62,6 @@ const (
 	// fewOps fit on the stack.
 	fewOps = 8
 )
-
-// cell is the work on one op.
-type cell struct {
-	shard  *shard
-	hash   uint64
-	entry  *entry // nil for a newcomer; good until the next insert
-	bucket bucket
-	fits   bool
-	write  bool
-}
 
 // shardSet is a set of shards, walked in ascending order.
 type shardSet [shardCount / 64]uint64
@@ -84,18 +77,28 @@ func NewMemory(o MemoryOptions) *Memory {
 	if m.limit <= 0 {
 		m.limit = 1_000_000
 	}
-	m.full = fmt.Errorf("%w: cannot keep more than %d keys: every bucket is in use", ErrUnavailable, m.limit)
+	m.full = fmt.Errorf("%w: cannot keep more than %d keys: every counter is in use", ErrUnavailable, m.limit)
 	for i := range m.shards {
 		m.shards[i].parts = make([]table, 1)
 	}
-	if now := o.Now; now != nil {
-		base := now()
-		m.clock = func() int64 { return now().Sub(base).Microseconds() }
-	} else {
-		base := time.Now()
-		m.clock = func() int64 { return time.Since(base).Microseconds() }
-	}
+	m.clock = newClock(o.Now)
 	return m
+}
+
+// newClock reads both clocks at once: a time.Time holds them.
+func newClock(now func() time.Time) func() moment {
+	if now != nil {
+		return func() moment {
+			t := now().UnixMicro()
+			return moment{t, t}
+		}
+	}
+	base := time.Now()
+	start := base.UnixMicro()
+	return func() moment {
+		t := time.Now()
+		return moment{start + t.Sub(base).Microseconds(), t.UnixMicro()}
+	}
 }
 
 // Take implements Store. It never waits for anything but locks and ignores ctx.
@@ -109,26 +112,14 @@ func (m *Memory) Peek(_ context.Context, ops []Op, states []State) error {
 	return err
 }
 
-// Settle implements Store.
-func (m *Memory) Settle(_ context.Context, id []byte, ops []Op, deltas []int64) error {
-	checkSettle(id, ops, deltas)
-	return errLater
-}
-
-// Reset implements Store.
-func (m *Memory) Reset(_ context.Context, ops []Op) error {
-	checkOps(ops, len(ops))
-	return errLater
-}
-
 // Close implements Store.
 func (m *Memory) Close() error {
 	m.closed.Store(true)
 	return nil
 }
 
-// Len is the number of buckets held, those included that are full again and not
-// yet dropped.
+// Len is the number of counters held, or what is worth as much (see MaxKeys), those
+// included that no longer matter and are not yet dropped.
 func (m *Memory) Len() int { return int(m.keys.Load()) }
 
 func (m *Memory) step(ops []Op, states []State, charge bool) (int, error) {
@@ -144,86 +135,104 @@ func (m *Memory) step(ops []Op, states []State, charge bool) (int, error) {
 		cells = many[:]
 	}
 	cells = cells[:len(ops)]
-	set := m.address(ops, cells)
-	now := m.clock()
-	if !m.decide(&set, ops, cells, now, charge) {
-		m.makeRoom(now, len(ops))
-		if !m.decide(&set, ops, cells, now, charge) {
+	at := m.clock()
+	set := m.address(ops, cells, at)
+	if !m.decide(&set, ops, cells, at, charge) {
+		m.makeRoom(at, len(ops))
+		if !m.decide(&set, ops, cells, at, charge) {
 			return -1, m.full
 		}
 	}
 	for i := range ops {
-		states[i] = cells[i].bucket.state(&ops[i], now, cells[i].fits)
+		states[i] = cells[i].state(&ops[i])
 	}
 	return refusal(ops, states), nil
 }
 
-// address finds the shard and the hash of every op, outside of all locks.
-func (m *Memory) address(ops []Op, cells []cell) (set shardSet) {
+// address finds the shard, the hash and the clock of every op, outside of all
+// locks.
+func (m *Memory) address(ops []Op, cells []cell, at moment) (set shardSet) {
 	for i := range ops {
 		n := maphash.Bytes(m.seed, ops[i].Tag) % shardCount
 		set[n/64] |= 1 << (n % 64)
+		form := ops[i].Kind.form()
 		cells[i].shard = &m.shards[n]
-		cells[i].hash = maphash.Bytes(m.seed, ops[i].Key) | usedBit
+		cells[i].hash = hashOf(maphash.Bytes(m.seed, ops[i].Key), form)
+		cells[i].now = at.of(form)
 	}
 	return set
 }
 
 // decide is the step itself. It returns false, and has done nothing, when there
 // is no room for the newcomers.
-func (m *Memory) decide(set *shardSet, ops []Op, cells []cell, now int64, charge bool) bool {
+func (m *Memory) decide(set *shardSet, ops []Op, cells []cell, at moment, charge bool) bool {
 	m.lock(set)
 	defer m.unlock(set)
 	pass := true
 	for i := range ops {
 		op, c := &ops[i], &cells[i]
-		if c.entry = c.shard.part(c.hash).find(c.hash, op.Key); c.entry != nil {
-			c.bucket, c.write = c.entry.adopt(op, now)
-		} else {
-			c.bucket, c.write = fullBucket(op, now), false
+		c.look(op)
+		if op.Kind == Quota && len(op.ID) > 0 {
+			var room [markRoom]byte
+			name := appendMarkKey(room[:0], op.Key, op.ID)
+			c.lookMark(m.markHash(name), name, at.now)
 		}
-		c.fits = c.bucket.fits(op, now)
 		pass = pass && (c.fits || op.Shadow)
 	}
 	if !charge {
 		return true
 	}
-	newcomers := 0
-	for i := range cells {
-		if c := &cells[i]; pass && c.fits {
-			c.write = true
-			if c.entry == nil {
-				newcomers++
-			}
+	wanted := 0
+	for i := range ops {
+		op, c := &ops[i], &cells[i]
+		c.take = c.fits && !c.known && (pass || op.Kind == Retries)
+		if c.take {
+			wanted += c.wants(op)
 		}
 	}
-	if !m.reserve(newcomers) {
+	if !m.reserve(wanted) {
 		return false
 	}
-	m.store(ops, cells, now, pass)
+	m.keys.Add(int64(m.store(ops, cells, at) - wanted))
 	return true
 }
 
 // store writes what is charged or has new numbers: first in place, then the
-// newcomers, for whom slots move.
-func (m *Memory) store(ops []Op, cells []cell, now int64, pass bool) {
+// newcomers, for whom slots move. It tells how many keys were made.
+func (m *Memory) store(ops []Op, cells []cell, at moment) (made int) {
 	for i := range cells {
-		c := &cells[i]
-		if pass && c.fits {
-			c.bucket.charge(&ops[i], now)
+		op, c := &ops[i], &cells[i]
+		if c.take {
+			c.charge(op)
 		}
 		if c.write && c.entry != nil {
-			c.entry.bucket = c.bucket
+			made += c.put(op)
 		}
 	}
 	for i := range cells {
-		c := &cells[i]
+		op, c := &ops[i], &cells[i]
 		if c.write && c.entry == nil {
-			_, dropped := c.shard.sweep(sweepStep, now, m.grace)
-			m.keys.Add(-int64(dropped))
-			c.shard.insert(c.hash, ops[i].Key, c.bucket)
+			m.sweep(c.shard, at)
+			made += c.insert(op)
+		}
+		if c.take && op.Kind == Quota && len(op.ID) > 0 {
+			var room [markRoom]byte
+			name := appendMarkKey(room[:0], op.Key, op.ID)
+			m.sweep(c.shard, at)
+			made += c.shard.mark(m.markHash(name), name, mark{at.now, c.words[0]})
 		}
 	}
+	return made
+}
+
+func (m *Memory) markHash(name []byte) uint64 {
+	return hashOf(maphash.Bytes(m.seed, name), markForm)
+}
+
+// sweep looks for room in a shard that gets a newcomer.
+func (m *Memory) sweep(s *shard, at moment) {
+	_, dropped := s.sweep(sweepStep, at.before(m.grace))
+	m.keys.Add(-int64(dropped))
 }
 
 // reserve counts newcomers in, if there is room for all of them.
@@ -238,13 +247,13 @@ func (m *Memory) reserve(newcomers int) bool {
 	return false
 }
 
-// makeRoom drops buckets that are full again, wherever they are. It holds no
+// makeRoom drops counters that no longer matter, wherever they are. It holds no
 // other lock, and takes up where the last one ended.
-func (m *Memory) makeRoom(now int64, wanted int) {
+func (m *Memory) makeRoom(at moment, wanted int) {
 	for look, visits := roomLook, 0; look > 0 && wanted > 0 && visits < 4*shardCount; visits++ {
 		s := &m.shards[m.hand.Add(1)%shardCount]
 		s.mu.Lock()
-		looked, dropped := s.sweep(roomStep, now, m.grace)
+		looked, dropped := s.sweep(roomStep, at.before(m.grace))
 		s.mu.Unlock()
 		m.keys.Add(-int64(dropped))
 		look -= looked

@@ -2,15 +2,20 @@ package limit
 
 import "sync"
 
-// shard is what one lock guards: the buckets of some tags, in one table and, when
+// shard is what one lock guards: the counters of some tags, in one table and, when
 // they are many, in partCount of them. A tenant with a million users lives in one
 // shard, and a single table of that size would hold everybody up for 0.2 s when
 // it grows.
+//
+// Logs and leases need more room than an entry has; theirs holds the number of one
+// of the shard's.
 type shard struct {
-	mu    sync.Mutex
-	parts []table // one or partCount
-	hand  int     // the part where the next sweep goes on
-	_     [128 - 40]byte
+	mu     sync.Mutex
+	parts  []table // one or partCount
+	hand   int     // the part where the next sweep goes on
+	logs   slab[logbook]
+	leases slab[leaseSet]
+	_      [192 - 40 - 2*48]byte
 }
 
 const (
@@ -29,11 +34,11 @@ func (s *shard) part(hash uint64) *table {
 
 // insert adds a key that is not there. Parts and slots found before may have
 // moved.
-func (s *shard) insert(hash uint64, key []byte, b bucket) {
+func (s *shard) insert(hash uint64, key []byte, w words) {
 	if len(s.parts) == 1 && s.parts[0].used >= splitAt {
 		s.split()
 	}
-	s.part(hash).insert(entry{hash: hash, key: string(key), bucket: b})
+	s.part(hash).insert(entry{hash: hash, key: string(key), words: w})
 }
 
 func (s *shard) split() {
@@ -48,11 +53,69 @@ func (s *shard) split() {
 
 // sweep looks at up to count slots of one part, and goes on with the next when
 // this one is done. Slots found before may have moved.
-func (s *shard) sweep(count int, now, grace int64) (looked, dropped int) {
+func (s *shard) sweep(count int, before moment) (looked, dropped int) {
 	p := &s.parts[s.hand&(len(s.parts)-1)]
-	looked, dropped = p.sweep(count, now, grace)
+	looked, dropped = p.sweep(count, before, s)
 	if p.hand == 0 {
 		s.hand++
 	}
 	return looked, dropped
 }
+
+// mark remembers an ID, and tells how many keys that makes.
+func (s *shard) mark(hash uint64, name []byte, m mark) (made int) {
+	if e := s.part(hash).find(hash, name); e != nil {
+		e.words = m.words()
+		return 0
+	}
+	s.insert(hash, name, m.words())
+	return 1
+}
+
+// empty gives back what the shard holds for an entry, and tells how many keys that
+// was worth.
+func (s *shard) empty(e *entry) (weight int) {
+	switch e.form() {
+	case logForm:
+		l := s.logs.at(e.words[0])
+		weight = l.weight()
+		*l = logbook{records: reusable(l.records)}
+		s.logs.drop(e.words[0])
+	case leaseForm:
+		l := s.leases.at(e.words[0])
+		weight = l.weight()
+		*l = leaseSet{}
+		s.leases.drop(e.words[0])
+	}
+	return weight
+}
+
+// reusable is the memory of records, without them, if it is small.
+func reusable(records []logRecord) []logRecord {
+	if cap(records) > 2*trimAt {
+		return nil
+	}
+	return records[:0]
+}
+
+// slab holds things by number, and uses numbers again.
+type slab[T any] struct {
+	items []*T
+	free  []int64
+}
+
+// add is a number that is not in use, and the empty thing that it names.
+func (s *slab[T]) add() (int64, *T) {
+	if last := len(s.free) - 1; last >= 0 {
+		i := s.free[last]
+		s.free = s.free[:last]
+		return i, s.items[i]
+	}
+	s.items = append(s.items, new(T))
+	return int64(len(s.items) - 1), s.items[len(s.items)-1]
+}
+
+func (s *slab[T]) at(i int64) *T { return s.items[i] }
+
+// drop gives a number back. What it names must be empty.
+func (s *slab[T]) drop(i int64) { s.free = append(s.free, i) }

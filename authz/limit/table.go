@@ -1,7 +1,7 @@
 package limit
 
-// table is a hash table of buckets with open addressing and linear probing: one
-// cache line per bucket, and one more for its key, which is compared whole. It
+// table is a hash table of counters with open addressing and linear probing: one
+// cache line per counter, and one more for its key, which is compared whole. It
 // is not safe for concurrent use; its shard's lock is.
 type table struct {
 	slots []entry // a power of two, at most three quarters used
@@ -11,9 +11,9 @@ type table struct {
 
 // entry is 64 bytes. A hash of 0 marks a free slot.
 type entry struct {
-	hash uint64
+	hash uint64 // with the form of the counter, see hashOf
 	key  string
-	bucket
+	words
 }
 
 const minSlots = 8
@@ -76,15 +76,25 @@ func (t *table) remove(i int) {
 	t.used--
 }
 
+// forget drops an entry that find returned. Slots found before may have moved.
+func (t *table) forget(e *entry) {
+	mask := len(t.slots) - 1
+	i := int(e.hash) & mask
+	for &t.slots[i] != e {
+		i = (i + 1) & mask
+	}
+	t.remove(i)
+}
+
 // sweep looks at up to count slots, to the end of the table at most, and drops
-// the buckets that have been full for grace microseconds. At the end hand is 0.
-// Slots found before may have moved.
-func (t *table) sweep(count int, now, grace int64) (looked, dropped int) {
+// the counters that no longer mattered before, and what s holds for them. At the
+// end hand is 0. Slots found before may have moved.
+func (t *table) sweep(count int, before moment, s *shard) (looked, dropped int) {
 	for ; looked < count && t.hand < len(t.slots); looked++ {
 		e := &t.slots[t.hand]
-		if e.hash != 0 && now-e.time >= grace && e.full(now-grace) {
+		if e.hash != 0 && e.stale(before) {
+			dropped += 1 + s.empty(e)
 			t.remove(t.hand) // what moves in is looked at next
-			dropped++
 			continue
 		}
 		t.hand++

@@ -15,12 +15,12 @@ func BenchmarkFind(b *testing.B) {
 	b.Run("table", func(b *testing.B) {
 		var t table
 		for i := range ops {
-			t.insert(entry{hash: maphash.Bytes(seed, ops[i].Key) | usedBit, key: string(ops[i].Key)})
+			t.insert(entry{hash: hashOf(maphash.Bytes(seed, ops[i].Key), bucketForm), key: string(ops[i].Key)})
 		}
 		rng := rand.New(rand.NewPCG(1, 1))
 		for b.Loop() {
 			key := ops[rng.IntN(len(ops))].Key
-			t.find(maphash.Bytes(seed, key)|usedBit, key).level++
+			t.find(hashOf(maphash.Bytes(seed, key), bucketForm), key).words[0]++
 		}
 	})
 	b.Run("map", func(b *testing.B) {
