@@ -58,6 +58,7 @@ func (b *builder) kept() []keptValue {
 		{"sluice_plan", answered(policies.HeaderPlan)},
 		{"sluice_priority", answered(policies.HeaderPriority)},
 		{"sluice_authz_status", word("$upstream_status")},
+		{"sluice_www_authenticate", answered("WWW-Authenticate")},
 	}
 	for _, name := range limitHeaders(b.c.Responses.Dialects) {
 		kept = append(kept, keptValue{"sluice_" + strings.ToLower(strings.ReplaceAll(name, "-", "_")), answered(name)})
@@ -101,6 +102,9 @@ func (b *builder) clientHeaders() []header {
 	for _, name := range limitHeaders(b.c.Responses.Dialects) {
 		out = append(out, header{word(name), headerVariable("sluice_", name)})
 	}
+	if b.asked {
+		out = append(out, header{word("WWW-Authenticate"), word("$sluice_challenge")})
+	}
 	return append(out,
 		header{word(policies.HeaderDegraded), word("$sluice_degraded")},
 		header{word("Retry-After"), word("$sluice_retry")},
@@ -108,7 +112,12 @@ func (b *builder) clientHeaders() []header {
 		header{word(policies.HeaderReason), word("$sluice_reason")},
 		header{word("Content-Type"), word("$sluice_content_type")},
 		header{word("Cache-Control"), word("$sluice_cache_control")},
+		header{word("Content-Language"), word("$sluice_content_language")},
 		header{word("Vary"), word("$sluice_vary")},
+		header{word("Access-Control-Allow-Origin"), word("$sluice_cors_origin")},
+		header{word("Access-Control-Expose-Headers"), word("$sluice_cors_expose")},
+		header{word("grpc-status"), word("$sluice_grpc_status")},
+		header{word("grpc-message"), word("$sluice_grpc_message")},
 	)
 }
 

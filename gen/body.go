@@ -3,7 +3,6 @@ package gen
 import (
 	"encoding/json"
 	"fmt"
-	"html"
 	"net/http"
 	"strconv"
 	"strings"
@@ -25,10 +24,7 @@ func (b *builder) body(status int) block {
 	var plain *text
 	switch b.c.Responses.Body {
 	case policies.BodyText:
-		plain = (&text{}).lit(title + "\n").v(b.detail...)
-		if b.c.Responses.SupportURL != "" {
-			plain.lit(b.c.Responses.SupportURL + "\n")
-		}
+		plain = (&text{}).lit(title + "\n").v(b.detail...).v(b.support...)
 	case policies.BodyJSON:
 		plain = (&text{}).lit(fmt.Sprintf(`{"error":%s,"status":%d`, quoted(title), status))
 		b.finishJSON(plain)
@@ -45,23 +41,35 @@ func (b *builder) body(status int) block {
 func (b *builder) finishJSON(t *text) {
 	t.v(b.detail...)
 	t.v("sluice_member_retry", "sluice_member_limit", "sluice_member_reason")
-	if b.c.Responses.SupportURL != "" {
-		t.lit(`,"support":` + quoted(b.c.Responses.SupportURL))
-	}
-	t.lit("}\n")
+	t.v(b.support...).lit("}\n")
 }
 
-// page is the small page for browsers.
-func (b *builder) page(status int, title string) *text {
-	t := (&text{}).lit(`<!doctype html><html lang="`).v("sluice_language").lit(`"><meta charset="utf-8"><meta name="viewport" content="width=device-width">`)
-	t.lit(fmt.Sprintf("<title>%d %s</title>", status, html.EscapeString(title)))
-	t.lit("<style>body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:20vh auto;padding:0 1rem}</style>")
-	t.lit(fmt.Sprintf("<h1>%s</h1>", html.EscapeString(title)))
-	t.v(b.paragraph...)
-	if url := b.c.Responses.SupportURL; url != "" {
-		t.lit(fmt.Sprintf(`<p><a href="%s">%s</a></p>`, html.EscapeString(url), html.EscapeString(url)))
+// members are the parts of a JSON body that are not always there.
+func (b *builder) members() []block {
+	limit := `,"limit":"${name}"`
+	if b.c.Responses.Body == policies.BodyProblem {
+		limit += `,"violated-policies":["${name}"]`
 	}
-	return t.lit("</html>\n")
+	var out []block
+	for _, m := range []struct{ name, source, form string }{
+		{"sluice_member_retry", "sluice_retry", `,"retry_after":${name}`},
+		{"sluice_member_limit", "sluice_limit", limit},
+		{"sluice_member_reason", "sluice_reason", `,"reason":"${name}"`},
+	} {
+		t := &text{}
+		for i, lit := range strings.Split(m.form, "${name}") {
+			if i > 0 {
+				t.v(m.source)
+			}
+			t.lit(lit)
+		}
+		bl := newMap(variable(m.source), m.name)
+		bl.Volatile = true
+		bl.otherwise(t.mustToken())
+		bl.line(none(), none())
+		out = append(out, bl)
+	}
+	return out
 }
 
 func problemType(status int) string {

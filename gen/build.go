@@ -22,9 +22,14 @@ type builder struct {
 	chains map[string]chain
 	named  map[string]bool // values already defined
 
-	detail, paragraph []string // the variables that hold the message
+	// The variables that hold the message in each kind of body, and the parts of
+	// the page.
+	detail, paragraph, spoken  []string
+	head, support, supportLink []string
 
 	zoneKilobytes int64
+
+	asked bool // some route asks the service
 
 	family bool // a key needs the client's address family
 }

@@ -18,6 +18,9 @@ type denials struct {
 // none: it closes the connection.
 func (b *builder) denyStatuses() []int {
 	statuses := policies.DenyStatuses()
+	if b.asked {
+		statuses = append(statuses, 401)
+	}
 	for _, r := range b.c.Access {
 		if r.Verdict == policies.AccessDeny && r.Status != 444 {
 			statuses = append(statuses, r.Status)
@@ -29,10 +32,10 @@ func (b *builder) denyStatuses() []int {
 
 func (b *builder) denials() denials {
 	var d denials
-	d.blocks = append(d.blocks, b.choice()...)
-	d.blocks = append(d.blocks, b.reasons()...)
-	d.blocks = append(d.blocks, b.format()...)
-	d.blocks = append(d.blocks, b.messages()...)
+	for _, blocks := range [][]block{b.choice(), b.reasons(), b.format(), b.messages(), b.grpc(), b.crossOrigin()} {
+		d.blocks = append(d.blocks, blocks...)
+	}
+	d.blocks = append(d.blocks, b.pageParts()...)
 	for _, status := range b.denyStatuses() {
 		m := b.body(status)
 		d.blocks = append(d.blocks, m)
@@ -55,7 +58,7 @@ func (b *builder) choice() []block {
 	closed.otherwise(none())
 	closed.line(ownRegex(`^/_sluice/closed/.*\|1\z`), word("1"))
 
-	page := newMap(own("$sluice_refused|$sluice_closed|$sluice_status"), "sluice_page_403",
+	page := newMap(own("$sluice_refused|$sluice_closed|$sluice_status|$sluice_decision:$sluice_authz_status"), "sluice_page_403",
 		"Which page answers a 403. One that is not ours keeps its status and meaning.")
 	page.Volatile = true
 	page.otherwise(word("@sluice_own_403"))
@@ -63,9 +66,14 @@ func (b *builder) choice() []block {
 		page.line(ownRegex(fmt.Sprintf(`^%d\|`, status)), statusPage(status))
 	}
 	for _, status := range policies.DenyStatuses() {
-		page.line(own("||"+strconv.Itoa(status)), statusPage(status))
+		page.line(ownRegex(fmt.Sprintf(`^\|\|%d\|`, status)), statusPage(status))
 	}
 	page.line(ownRegex(`^\|1\|`), statusPage(503))
+	blocks := []block{closed}
+	if b.asked {
+		page.line(ownRegex(`^\|\|\|deny:(?:.*[^0-9])?401\z`), statusPage(401))
+		blocks = append(blocks, challenged())
+	}
 
 	edge := newMap(own("$sluice_edge_retry|$limit_req_status|$limit_conn_status"), "sluice_edge_reason",
 		"An edge limit of ours refused. $sluice_edge_retry is set by our routes only.")
@@ -78,14 +86,26 @@ func (b *builder) choice() []block {
 	page429.Volatile = true
 	page429.otherwise(statusPage(429))
 	page429.line(none(), word("@sluice_own_429"))
-	return []block{closed, page, edge, page429}
+	return append(blocks, page, edge, page429)
+}
+
+// challenged tells a 401 of the service from one of the site's own
+// authenticator. Ours travels as a 403 from the subrequest to its page: so no
+// error_page is needed for 401, which would take the place of the site's.
+func challenged() block {
+	m := newMap(word("$upstream_http_x_sluice_decision"), "sluice_page_401",
+		"A 401 of the service becomes a 403 on its way to the page that says 401. One that is not the service's stays, with the page that you have for it.")
+	m.Volatile = true
+	m.otherwise(word("@sluice_own_401"))
+	m.line(word("deny"), word("@sluice_challenge"))
+	return m
 }
 
 // reasons are why, and how long to wait. All of them are empty while
 // $sluice_denied, which the pages set, is.
 func (b *builder) reasons() []block {
-	retry := newMap(own("$sluice_denied|$sluice_refused|$sluice_closed|$sluice_edge_reason"), "sluice_retry",
-		"Seconds to wait, empty where waiting cannot help.")
+	const what = "$sluice_denied|$sluice_refused|$sluice_closed|$sluice_edge_reason"
+	retry := newMap(own(what), "sluice_retry", "Seconds to wait, empty where waiting cannot help.")
 	retry.otherwise(word("$sluice_retry_after"))
 	retry.line(ownRegex(`^\|`), none())
 	retry.line(ownRegex(`^[0-9]+\|[0-9]+\|`), none())
@@ -93,7 +113,7 @@ func (b *builder) reasons() []block {
 	retry.line(ownRegex(`\|edge_rate\z`), word("$sluice_edge_retry"))
 	retry.line(ownRegex(`\|edge_conn\z`), word("1"))
 
-	reason := newMap(own("$sluice_denied|$sluice_refused|$sluice_closed|$sluice_edge_reason"), "sluice_reason")
+	reason := newMap(own(what), "sluice_reason")
 	reason.otherwise(word("$sluice_service_reason"))
 	reason.line(ownRegex(`^\|`), none())
 	reason.line(ownRegex(`^[0-9]+\|[0-9]+\|`), word("access"))
@@ -101,37 +121,30 @@ func (b *builder) reasons() []block {
 	reason.line(ownRegex(`\|edge_rate\z`), word("edge_rate"))
 	reason.line(ownRegex(`\|edge_conn\z`), word("edge_conn"))
 
-	limit := newMap(word("$sluice_denied"), "sluice_limit")
+	limit := newMap(own("$sluice_denied|$sluice_edge_reason"), "sluice_limit",
+		"The limit that refused. NGINX does not say which of several: a route that has one names it.")
 	limit.otherwise(word("$sluice_service_limit"))
-	limit.line(none(), none())
+	limit.line(ownRegex(`^\|`), none())
+	limit.line(ownRegex(`\|edge_rate\z`), word("$sluice_edge_rate"))
+	limit.line(ownRegex(`\|edge_conn\z`), word("$sluice_edge_conn"))
 
-	store := newMap(word("$sluice_denied"), "sluice_cache_control")
-	store.otherwise(word("no-store"))
-	store.line(none(), none())
-
-	vary := newMap(word("$sluice_denied"), "sluice_vary")
-	vary.otherwise(own("Accept, Accept-Language"))
-	vary.line(none(), none())
-	all := []block{retry, reason, limit, store, vary}
+	all := []block{retry, reason, limit}
+	for _, m := range []struct {
+		name, value string
+	}{{"sluice_cache_control", "no-store"}, {"sluice_vary", "Accept, Accept-Language, Origin"}} {
+		bl := newMap(word("$sluice_denied"), m.name)
+		bl.otherwise(own(m.value))
+		bl.line(none(), none())
+		all = append(all, bl)
+	}
+	if b.asked {
+		m := newMap(word("$sluice_denied"), "sluice_challenge")
+		m.otherwise(none())
+		m.line(word("401"), word("$sluice_www_authenticate"))
+		all = append(all, m)
+	}
 	for i := range all {
 		all[i].Volatile = true
 	}
 	return all
-}
-
-// format chooses what the body is made of.
-func (b *builder) format() []block {
-	format := newMap(word("$http_accept"), "sluice_format", "What the body is: for browsers a small page.")
-	format.otherwise(word("plain"))
-	format.line(own("~*text/html"), word("html"))
-	kind := newMap(own("$sluice_denied|$sluice_format"), "sluice_content_type")
-	kind.Volatile = true
-	kind.otherwise(own(map[policies.BodyFormat]string{
-		policies.BodyProblem: "application/problem+json",
-		policies.BodyJSON:    "application/json",
-		policies.BodyText:    "text/plain; charset=utf-8",
-	}[b.c.Responses.Body]))
-	kind.line(ownRegex(`^\|`), none())
-	kind.line(ownRegex(`\|html\z`), own("text/html; charset=utf-8"))
-	return []block{format, kind}
 }

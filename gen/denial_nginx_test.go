@@ -44,7 +44,7 @@ func TestDenials(t *testing.T) {
 		}
 		for name, want := range map[string]string{
 			"Retry-After": "7", "X-Sluice-Limit": "speed", "X-Sluice-Reason": "rate", "RateLimit": `"speed";r=0;t=7`,
-			"X-Ratelimit-Limit": "10", "Content-Type": "application/problem+json", "Cache-Control": "no-store", "Vary": "Accept, Accept-Language",
+			"X-Ratelimit-Limit": "10", "Content-Type": "application/problem+json", "Cache-Control": "no-store", "Vary": "Accept, Accept-Language, Origin",
 		} {
 			if v := got.header.Values(name); len(v) != 1 || v[0] != want {
 				t.Errorf("%d: header %s is %q; want %q once", status, name, v, want)
@@ -81,7 +81,8 @@ func TestDenials(t *testing.T) {
 		t.Errorf("a denial without waiting got %+v", got)
 	}
 	deny = gentest.Answer{Code: 401, Headers: map[string]string{"WWW-Authenticate": `Bearer realm="x"`}}
-	if got := s.get("/"); got.status != 401 || got.header.Get("WWW-Authenticate") != `Bearer realm="x"` {
+	if got := s.get("/"); got.status != 401 || !slices.Equal(got.header.Values("WWW-Authenticate"), []string{`Bearer realm="x"`}) ||
+		!strings.Contains(got.body, `"detail":"A valid credential is needed."`) || got.header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("a 401 of the service got %+v (C009)", got)
 	}
 	s.noWarnings()

@@ -90,6 +90,7 @@ func (o *output) file(name, tmpl string, view any) {
 // render writes every file.
 func (b *builder) render(out *output) {
 	asked := slices.ContainsFunc(b.c.Routes, func(r policies.Route) bool { return r.Asked })
+	b.asked = asked
 	rules := b.accessRules()
 	exempting := slices.ContainsFunc(b.c.Access, func(r policies.AccessRule) bool {
 		return r.Verdict == policies.AccessExempt && !r.Shadow
@@ -171,7 +172,7 @@ func (b *builder) client() clientView {
 // what else pages read when nobody is asked.
 func (b *builder) defaults(asked bool, vars []header) []Token {
 	out := []Token{word("sluice_refused"), word("sluice_shadowed"), word("sluice_exempt"), word("sluice_route"),
-		word("sluice_edge_retry"), word("sluice_denied")}
+		word("sluice_edge_retry"), word("sluice_edge_rate"), word("sluice_edge_conn"), word("sluice_denied")}
 	if !asked {
 		for _, v := range vars {
 			out = append(out, v.Name)

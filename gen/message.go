@@ -1,8 +1,8 @@
 package gen
 
 import (
+	"fmt"
 	"html"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,15 +15,34 @@ const placeholder = "{retry_after}"
 // languages are those that messages are in; the first is the default.
 func (b *builder) languages() ([]policies.Language, map[policies.Language]string) {
 	if len(b.c.Responses.Languages) == 0 {
-		return []policies.Language{"en"}, map[policies.Language]string{"en": "Try again in " + placeholder + " s."}
+		return []policies.Language{"en"}, map[policies.Language]string{"en": "Rate limit reached. Try again in " + placeholder + " s."}
 	}
 	return b.c.Responses.Languages, b.c.Responses.Messages
+}
+
+// sentences say in English what a denial is about that is no limit's, by its
+// status and reason; the first that fits is said. They hold nothing that JSON,
+// HTML or a header would want escaped.
+func sentences() [][2]string {
+	return [][2]string{
+		{`^401:`, "A valid credential is needed."},
+		{`^451:`, "This is not available where you are, for legal reasons."},
+		{`:access\z`, "Your network or client is not allowed here."},
+		{`:plan\z`, "Your plan does not include this."},
+		{`:address\z`, "This credential may not be used from your address."},
+		{`:disabled\z`, "This account is disabled."},
+		{`:credential\z`, "This credential is not accepted here."},
+		{`:too_large\z`, "This request costs more than its limit can ever hold."},
+		{`^503:`, "The service cannot answer at the moment. Please try again."},
+		{`^402:|:quota\z`, "The quota is used up."},
+		{`^429:`, "There were too many requests."},
+	}
 }
 
 // messages are the texts, by language and for each kind of body.
 func (b *builder) messages() []block {
 	languages, texts := b.languages()
-	blocks := []block{b.languageChoice(languages)}
+	blocks := append([]block{b.languageChoice(languages)}, b.told(languages, texts)...)
 	detail := wording{name: "sluice_detail", encode: jsonText, open: `,"detail":"`, close: `"`}
 	switch b.c.Responses.Body {
 	case policies.BodyText:
@@ -31,66 +50,85 @@ func (b *builder) messages() []block {
 	case policies.BodyJSON:
 		detail.open = `,"message":"`
 	}
-	paragraph := wording{name: "sluice_paragraph", encode: html.EscapeString, open: "<p>", close: "</p>"}
-	maps, names := b.message(detail, languages, texts)
-	blocks, b.detail = append(blocks, maps...), names
-	maps, names = b.message(paragraph, languages, texts)
-	blocks, b.paragraph = append(blocks, maps...), names
+	spoken := wording{name: "sluice_spoken", encode: percentEncode, most: maxSpoken}
+	for _, w := range []struct {
+		wording
+		names *[]string
+	}{{detail, &b.detail}, {paragraph(), &b.paragraph}, {spoken, &b.spoken}} {
+		maps, names := b.message(w.wording, languages, texts)
+		blocks, *w.names = append(blocks, maps...), names
+	}
 	if b.c.Responses.Body != policies.BodyText {
 		blocks = append(blocks, b.members()...)
 	}
 	return blocks
 }
 
-// languageChoice finds the first language of the client's list that there is a
-// message in: what stands before it is none of ours.
-func (b *builder) languageChoice(languages []policies.Language) block {
-	m := newMap(word("$http_accept_language"), "sluice_language", "The first language of the client's list that there is a message in.")
-	m.otherwise(b.take(Quote(string(languages[0]))))
-	longest := slices.SortedStableFunc(slices.Values(languages), func(a, b policies.Language) int { return len(b) - len(a) })
-	tags := make([]string, len(longest))
-	for i, lang := range longest {
-		tags[i] = string(lang)
+// told chooses what is said: a message of the policy, which is about limits
+// and mostly about waiting, or a sentence of ours.
+func (b *builder) told(languages []policies.Language, texts map[policies.Language]string) []block {
+	const why = "$sluice_denied:$sluice_reason"
+	sentence := newMap(own(why), "sluice_sentence", "What is said where none of the messages fits, which are about limits.")
+	sentence.otherwise(own("The request was refused."))
+	for _, s := range sentences() {
+		sentence.line(ownRegex(s[0]), own(s[1]))
 	}
-	others := `(?:(?!\s*(?:` + strings.Join(tags, "|") + `)(?![a-z]))[^,]*,)*`
-	for _, tag := range tags {
-		m.line(b.take(Literal(`~*^`+others+`\s*`+tag+`(?![a-z])`)), b.take(Quote(tag)))
+	limited := newMap(own(why), "sluice_limited")
+	limited.otherwise(none())
+	limited.line(ownRegex(`:(?:rate|window|quota|concurrency|retries|simulate|edge_rate|edge_conn)\z`), word("1"))
+	limited.line(ownRegex(`^(?:402|429):\z`), word("1"))
+	message := newMap(own("$sluice_limited:$sluice_language:$sluice_retry"), "sluice_message",
+		"The language of the message that is told, empty for a sentence of ours. One that speaks of waiting is not told where waiting cannot help.")
+	message.otherwise(none())
+	for _, lang := range languages {
+		key := "~^1:" + string(lang) + ":"
+		if strings.Contains(texts[lang], placeholder) {
+			key += "[0-9]"
+		}
+		message.line(b.take(Literal(key)), b.take(Quote(string(lang))))
 	}
-	return m
+	told := newMap(word("$sluice_message"), "sluice_told_language")
+	told.otherwise(word("$sluice_message"))
+	told.line(none(), word("en"))
+	header := newMap(own("$sluice_denied|$sluice_grpc"), "sluice_content_language")
+	header.otherwise(none())
+	header.line(ownRegex(`^[0-9]+\|\z`), word("$sluice_told_language"))
+	blocks := []block{sentence, limited, message, told, header}
+	for i := range blocks {
+		blocks[i].Volatile = true
+	}
+	return blocks
 }
+
+// maxSpoken is the longest message, encoded, in the header of gRPC; a longer
+// one gives way to a sentence of ours.
+const maxSpoken = 1024
 
 // wording is how a message stands in one kind of body.
 type wording struct {
 	name        string // of the variable
 	encode      func(string) string
 	open, close string
+	tag         bool // open has the place of a language tag, %s
+	most        int  // the longest, encoded; 0: any
 }
 
-// members are the parts of a JSON body that are not always there.
-func (b *builder) members() []block {
-	var out []block
-	for _, m := range []struct{ name, source, open, close string }{
-		{"sluice_member_retry", "sluice_retry", `,"retry_after":`, ""},
-		{"sluice_member_limit", "sluice_limit", `,"limit":"`, `"`},
-		{"sluice_member_reason", "sluice_reason", `,"reason":"`, `"`},
-	} {
-		bl := newMap(variable(m.source), m.name)
-		bl.Volatile = true
-		bl.otherwise((&text{}).lit(m.open).v(m.source).lit(m.close).mustToken())
-		bl.line(none(), none())
-		out = append(out, bl)
-	}
-	return out
+// paragraph is the wording of the page.
+func paragraph() wording {
+	return wording{name: "sluice_paragraph", encode: html.EscapeString, open: `<p lang="%s">`, close: "</p>", tag: true}
 }
 
-// message is a message in all languages as a map: empty when it speaks of
-// waiting and there is nothing to wait for. One that is longer than NGINX's
-// longest argument goes on in further variables; names are all of them.
+// message is a message in all languages as a map, and the sentence of ours
+// where there is none. One that is longer than NGINX's longest argument goes on
+// in further variables; names are all of them.
 func (b *builder) message(w wording, languages []policies.Language, texts map[policies.Language]string) (blocks []block, names []string) {
 	pieces := make([][]*text, len(languages))
-	most := 0
+	most := 1
 	for i, lang := range languages {
-		pieces[i] = w.text(texts[lang]).split(maxToken - 100)
+		if w.most > 0 && len(w.encode(texts[lang])) > w.most {
+			continue
+		}
+		pieces[i] = w.text(string(lang), texts[lang]).split(maxToken - 100)
 		most = max(most, len(pieces[i]))
 	}
 	for n := range most {
@@ -98,27 +136,33 @@ func (b *builder) message(w wording, languages []policies.Language, texts map[po
 		if n > 0 {
 			name += strconv.Itoa(n + 1)
 		}
-		m := newMap(own("$sluice_language:$sluice_retry"), name)
+		m := newMap(word("$sluice_message"), name)
 		m.Volatile = true
-		m.otherwise(none())
+		if n > 0 {
+			m.otherwise(none())
+		} else {
+			m.otherwise((&text{}).lit(w.begin("en")).v("sluice_sentence").lit(w.close).mustToken())
+		}
 		for i, lang := range languages {
-			if n >= len(pieces[i]) {
-				continue
+			if n < len(pieces[i]) {
+				m.line(b.take(mapKey(string(lang))), b.take(pieces[i][n].token()))
 			}
-			key := "~^" + string(lang) + ":"
-			if strings.Contains(texts[lang], placeholder) {
-				key += "[0-9]"
-			}
-			m.line(b.take(Literal(key)), b.take(pieces[i][n].token()))
 		}
 		blocks, names = append(blocks, m), append(names, name)
 	}
 	return blocks, names
 }
 
+func (w *wording) begin(lang string) string {
+	if w.tag {
+		return fmt.Sprintf(w.open, lang)
+	}
+	return w.open
+}
+
 // text is one message as interpolated text.
-func (w *wording) text(s string) *text {
-	t := (&text{}).lit(w.open)
+func (w *wording) text(lang, s string) *text {
+	t := (&text{}).lit(w.begin(lang))
 	for i, piece := range strings.Split(s, placeholder) {
 		if i > 0 {
 			t.v("sluice_retry")
@@ -126,4 +170,17 @@ func (w *wording) text(s string) *text {
 		t.lit(w.encode(piece))
 	}
 	return t.lit(w.close)
+}
+
+// percentEncode writes text as gRPC wants it in a header.
+func percentEncode(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		if c < ' ' || c > '~' || c == '%' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }

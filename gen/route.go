@@ -93,7 +93,7 @@ func meet(r, o *policies.Route) bool {
 
 // routeLimits are the edge limits of a route.
 func (b *builder) routeLimits(v *routeView, r *policies.Route) {
-	shadow, retry := 0, int64(1)
+	shadow, retry, rates, conns := 0, int64(1), 0, 0
 	for _, i := range r.Edge {
 		e := &b.limits[i]
 		if e.shadow {
@@ -103,9 +103,13 @@ func (b *builder) routeLimits(v *routeView, r *policies.Route) {
 		l := routeLimit{Rate: e.number == 0, Zone: e.zone, Burst: e.burst, Delay: e.delay}
 		if e.number > 0 {
 			l.Connections = number(e.number)
+			v.ConnLimit = b.take(Quote(e.title))
+			conns++
 			v.LimitsConn = true
 		} else {
 			v.LimitsRate = true
+			v.RateLimit = b.take(Quote(e.title))
+			rates++
 		}
 		if e.route {
 			v.Route = b.take(Quote(r.Name))
@@ -113,6 +117,12 @@ func (b *builder) routeLimits(v *routeView, r *policies.Route) {
 		v.Limits = append(v.Limits, l)
 	}
 	v.Retry = number(retry)
+	if rates > 1 {
+		v.RateLimit = Token{}
+	}
+	if conns > 1 {
+		v.ConnLimit = Token{}
+	}
 	v.DryRun = shadow > 0
 	if shadow > 0 && shadow < len(r.Edge) {
 		b.take(Token{}, fmt.Errorf("cannot render route %q: of its edge limits some are in shadow and some are not; NGINX knows only all or none in a location", r.Name))

@@ -27,6 +27,7 @@ routes:
   - {name: docs, match: {prefix: /docs}}
   - {name: pay, match: {prefix: /pay}, on_store_down: closed}
   - {name: api, match: {prefix: /api}}
+responses: {messages: {de: "Noch {retry_after} s: 100 % zu früh…\nbitte"}}
 `
 
 // hostileSite is a site of its own that adopted the files, with settings that

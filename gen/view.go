@@ -114,6 +114,8 @@ type routeView struct {
 	Would      Token
 	Route      Token // told to edge limits that count by route
 	Retry      Token
+	RateLimit  Token // the one limit of its kind, else empty
+	ConnLimit  Token
 	Limits     []routeLimit
 	DryRun     bool
 	LimitsRate bool
@@ -158,9 +160,10 @@ type logView struct {
 // nginxView is for the whole nginx.conf.
 type nginxView struct {
 	Stamp   Token
+	Module  Token // loaded first; empty: none
 	Listen  []Token
 	Suffix  Token // after each address
-	Ends    bool // the service is told when requests end
+	Ends    bool  // the service is told when requests end
 	Servers []fullServer
 }
 
