@@ -22,6 +22,33 @@ import (
 // Where redis-server is not installed the test is skipped; with CI=true it fails.
 func StartRedis(t testing.TB, args ...string) (addr string) {
 	t.Helper()
+	return StartServer(t, args...).Addr
+}
+
+// Server is a Redis that a test can end and start again.
+type Server struct {
+	// Addr is its HOST:PORT, for as long as the test lives.
+	Addr string
+
+	t    testing.TB
+	args []string
+	cmd  *exec.Cmd
+	gone chan struct{}
+}
+
+// StartServer is StartRedis for tests that want to break what they start.
+func StartServer(t testing.TB, args ...string) *Server {
+	t.Helper()
+	return startServer(t, func(path, port string) []string {
+		return append([]string{
+			path, "--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(),
+			"--save", "", "--appendonly", "no", "--daemonize", "no",
+		}, args...)
+	})
+}
+
+func startServer(t testing.TB, command func(path, port string) []string) *Server {
+	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		if os.Getenv("CI") == "true" {
@@ -31,45 +58,55 @@ func StartRedis(t testing.TB, args ...string) (addr string) {
 	}
 	// Between the choice of a port and its use another process may take it.
 	for range 5 {
-		if addr, err = startRedis(t, path, args); err == nil {
-			return addr
+		s := &Server{t: t}
+		if s.Addr, err = freeAddr(); err != nil {
+			break
+		}
+		_, port, _ := net.SplitHostPort(s.Addr)
+		s.args = command(path, port)
+		if err = s.start(); err == nil {
+			t.Cleanup(s.Kill)
+			return s
 		}
 	}
 	t.Fatalf("cannot start redis-server: %v", err)
-	return ""
+	return nil
 }
 
-func startRedis(t testing.TB, path string, args []string) (string, error) {
-	addr, err := freeAddr()
-	if err != nil {
-		return "", err
+// Kill ends the server at once (SIGKILL), as a crash would.
+func (s *Server) Kill() {
+	_ = s.cmd.Process.Kill()
+	<-s.gone
+}
+
+// Restart starts the server again on its port: empty, unless its arguments say
+// that it keeps something.
+func (s *Server) Restart() {
+	s.t.Helper()
+	if err := s.start(); err != nil {
+		s.t.Fatalf("cannot start redis-server again: %v", err)
 	}
-	_, port, _ := net.SplitHostPort(addr)
+}
+
+func (s *Server) start() error {
 	var output bytes.Buffer
-	cmd := exec.Command(path, append([]string{
-		"--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(),
-		"--save", "", "--appendonly", "no", "--daemonize", "no",
-	}, args...)...)
+	cmd := exec.Command(s.args[0], s.args[1:]...)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	noOrphan(cmd)
 	if err := cmd.Start(); err != nil {
-		return "", err
+		return err
 	}
 	gone := make(chan struct{})
 	go func() {
 		_ = cmd.Wait()
 		close(gone)
 	}()
-	stop := func() {
-		_ = cmd.Process.Kill()
-		<-gone
+	s.cmd, s.gone = cmd, gone
+	if err := awaitRedis(s.Addr, cmd.Process.Pid, gone); err != nil {
+		s.Kill()
+		return fmt.Errorf("%w\n%s", err, output.String())
 	}
-	if err := awaitRedis(addr, cmd.Process.Pid, gone); err != nil {
-		stop()
-		return "", fmt.Errorf("%w\n%s", err, output.String())
-	}
-	t.Cleanup(stop)
-	return addr, nil
+	return nil
 }
 
 // awaitRedis waits until the process with this id answers: on a port that
@@ -104,12 +141,25 @@ func awaitRedis(addr string, pid int, gone <-chan struct{}) error {
 	return fmt.Errorf("redis-server does not answer: %w", last)
 }
 
-// freeAddr is an address nobody listens on now.
+// freeAddr is an address nobody listens on now. A cluster's node listens 10000
+// ports above it, too.
 func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var err error
+	for range 100 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return "", err
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		_ = l.Close()
+		if port > 55_000 {
+			continue
+		}
+		var bus net.Listener
+		if bus, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+10_000))); err == nil {
+			_ = bus.Close()
+			return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
+		}
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return "", fmt.Errorf("no free port: %w", err)
 }
