@@ -84,6 +84,8 @@ at the edge, and into a service that NGINX asks about everything else.`,
 		newValidateCmd(e),
 		newRenderCmd(e),
 		newServeCmd(e),
+		newLintCmd(e),
+		newImportCmd(e),
 		newKeyCmd(e),
 		newVersionCmd(e),
 	)
