@@ -14,6 +14,7 @@ type chain struct {
 	refuse string // the status of a denial, else empty
 	exempt string // 1 when the client is exempt
 	would  string // the rule in shadow that would have denied
+	rule   string // the rule that decides
 	close  bool   // some denial closes the connection
 }
 
@@ -125,12 +126,17 @@ func (b *builder) newChain(id string, links []link) chain {
 	refuse := newMap(join(source...), "sluice_refuse_"+id, chainTitle(links))
 	exempt := newMap(join(source...), "sluice_exempt_"+id)
 	would := newMap(join(source...), "sluice_would_"+id)
-	for _, m := range []*block{&refuse, &exempt, &would} {
+	rule := newMap(join(source...), "sluice_rule_"+id)
+	for _, m := range []*block{&refuse, &exempt, &would, &rule} {
 		m.otherwise(none())
 	}
 	for i, l := range links {
 		key := ownRegex(reached(links, i))
 		shadow := l.shadow || b.c.Mode == policies.ModeShadow
+		if !l.shadow && (!shadow || l.verdict != policies.AccessDeny) {
+			rule.line(key, b.take(Quote(l.name)))
+			c.rule = rule.Variable.text[1:]
+		}
 		switch {
 		case shadow && l.verdict == policies.AccessDeny:
 			would.line(key, b.take(Quote(l.name)))
@@ -148,7 +154,7 @@ func (b *builder) newChain(id string, links []link) chain {
 	for _, m := range []struct {
 		name  string
 		block block
-	}{{c.refuse, refuse}, {c.exempt, exempt}, {c.would, would}} {
+	}{{c.refuse, refuse}, {c.exempt, exempt}, {c.would, would}, {c.rule, rule}} {
 		if m.name != "" {
 			b.access = append(b.access, m.block)
 		}

@@ -171,7 +171,7 @@ func (b *builder) client() clientView {
 // defaults are the variables that our routes set, without the dollar, and
 // what else pages read when nobody is asked.
 func (b *builder) defaults(asked bool, vars []header) []Token {
-	out := []Token{word("sluice_refused"), word("sluice_shadowed"), word("sluice_exempt"), word("sluice_route"),
+	out := []Token{word("sluice_refused"), word("sluice_rule"), word("sluice_shadowed"), word("sluice_exempt"), word("sluice_route"),
 		word("sluice_edge_retry"), word("sluice_edge_rate"), word("sluice_edge_conn"), word("sluice_denied")}
 	if !asked {
 		for _, v := range vars {

@@ -19,6 +19,7 @@ func (b *builder) route(r *policies.Route, rules []link, anyAsked bool) routeVie
 	set(&v.Refuse, c.refuse)
 	set(&v.Exempt, c.exempt)
 	set(&v.Would, c.would)
+	set(&v.Rule, c.rule)
 	v.Close = c.close
 	b.routeLimits(&v, r)
 	mode, asked := b.asks(r)

@@ -41,9 +41,14 @@ func start(t testing.TB, policy string) *stack {
 // startWith lets the test change the files, and names the address to listen on.
 func startWith(t testing.TB, policy string, change func(f Files, listen string)) *stack {
 	t.Helper()
+	return startCompiled(t, compiled(t, policy), change)
+}
+
+func startCompiled(t testing.TB, c *policies.Compiled, change func(f Files, listen string)) *stack {
+	t.Helper()
 	gentest.Binary(t)
 	s := &stack{t: t, authz: gentest.StartAuthz(t), app: gentest.StartApp(t), addr: gentest.FreePort(t)}
-	files, err := Render(compiled(t, policy), Options{
+	files, err := Render(c, Options{
 		Version: "test", Full: true, Listen: []string{s.addr},
 		Authz: []string{s.authz.Addr}, Upstreams: []string{s.app.Addr},
 	})

@@ -112,6 +112,7 @@ type routeView struct {
 	Refuse     Token
 	Exempt     Token
 	Would      Token
+	Rule       Token // the access rule that decides, for the log
 	Route      Token // told to edge limits that count by route
 	Retry      Token
 	RateLimit  Token // the one limit of its kind, else empty
