@@ -37,9 +37,10 @@ func TestCallAllocatesNothing(t *testing.T) {
 		ops[i] = Op{Key: fmt.Appendf(nil, "sluice:{acme}:%d", i), Refill: NewRefill(Unit, time.Second), Burst: 10, Cost: 1}
 	}
 	states := make([]State, len(ops))
-	reply := string(appendNumbers(nil, 1, 5*Unit, 0, 0, 0, 100, 1, 9*Unit, 0, 1, 3, 3))
+	reply := string(appendNumbers(nil, 100,
+		1, 5*Unit, 100, 6*Unit, 100, 0, 0, 0, 0, 0, 1, 9*Unit, 0, 10*Unit, 100, 1, 3, 3, 3, 3))
 	run := func() {
-		c.encode(ops, -1, 1000, true)
+		c.encode(verbTake, ops, nil, nil, time.Time{}, 1000)
 		if err := decode(reply, ops, states); err != nil {
 			t.Fatal(err)
 		}

@@ -105,9 +105,6 @@ type Store interface {
 	Close() error
 }
 
-// errLater is the cause while a step is not built.
-var errLater = fmt.Errorf("%w: this release cannot do it yet", ErrUnavailable)
-
 // refusal is the index of the enforced op that is answered for all that
 // refused, or -1.
 func refusal(ops []Op, states []State) int {

@@ -2,7 +2,6 @@ package limit
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,9 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 )
-
-//go:embed take.lua
-var takeScript string
 
 // RedisOptions are the choices of a Redis; the zero value is good.
 type RedisOptions struct {
@@ -61,7 +57,7 @@ func NewRedis(client redis.UniversalClient, o RedisOptions) *Redis {
 func newRedis(client redis.UniversalClient, d *dialer, o RedisOptions) *Redis {
 	r := &Redis{
 		client: client,
-		take:   newScript(takeScript),
+		take:   newScript(stepScript()),
 		now:    o.Now,
 		grace:  max(o.Grace, time.Second).Milliseconds(),
 	}
@@ -84,59 +80,76 @@ func newRedis(client redis.UniversalClient, d *dialer, o RedisOptions) *Redis {
 
 // Take implements Store.
 func (r *Redis) Take(ctx context.Context, ops []Op, states []State) (int, error) {
-	return r.step(ctx, ops, states, true)
+	return r.step(ctx, verbTake, ops, states)
 }
 
 // Peek implements Store.
 func (r *Redis) Peek(ctx context.Context, ops []Op, states []State) error {
-	_, err := r.step(ctx, ops, states, false)
+	_, err := r.step(ctx, verbPeek, ops, states)
 	return err
 }
 
 // Settle implements Store.
-func (r *Redis) Settle(_ context.Context, id []byte, ops []Op, deltas []int64) error {
+func (r *Redis) Settle(ctx context.Context, id []byte, ops []Op, deltas []int64) error {
 	checkSettle(id, ops, deltas)
-	return errLater
+	if len(ops) == 0 {
+		return nil
+	}
+	_, err := r.call(ctx, verbSettle, ops, deltas, id)
+	return err
 }
 
 // Reset implements Store.
-func (r *Redis) Reset(_ context.Context, ops []Op) error {
+func (r *Redis) Reset(ctx context.Context, ops []Op) error {
 	checkOps(ops, len(ops))
-	return errLater
+	if len(ops) == 0 {
+		return nil
+	}
+	_, err := r.call(ctx, verbReset, ops, nil, nil)
+	return err
 }
 
 // Close implements Store.
 func (r *Redis) Close() error { return r.client.Close() }
 
-func (r *Redis) step(ctx context.Context, ops []Op, states []State, charge bool) (int, error) {
+func (r *Redis) step(ctx context.Context, v verb, ops []Op, states []State) (int, error) {
 	checkTake(ops, states)
 	if len(ops) == 0 {
 		return -1, nil
 	}
-	if err := r.trip(ctx, ops, states, charge); err != nil {
+	if err := r.trip(ctx, v, ops, states); err != nil {
 		return -1, err
 	}
 	return refusal(ops, states), nil
 }
 
-// trip is one script call about ops of one slot.
-func (r *Redis) trip(ctx context.Context, ops []Op, states []State, charge bool) error {
-	now := int64(-1)
-	if r.now != nil {
-		now = r.now().UnixMicro()
-	}
-	c := r.calls.Get().(*call)
-	args := c.encode(ops, now, r.grace, charge)
-	reply, err := r.run(ctx, r.take, args)
+// trip is one decision about ops of one slot.
+func (r *Redis) trip(ctx context.Context, v verb, ops []Op, states []State) error {
+	reply, err := r.call(ctx, v, ops, nil, nil)
 	if err != nil {
-		// The client may still hold the arguments: they are left to it.
-		return unavailable(ctx, err)
+		return err
 	}
-	r.calls.Put(c)
 	if err := decode(reply, ops, states); err != nil {
 		return unavailable(ctx, err)
 	}
 	return nil
+}
+
+// call is one script call about ops of one slot.
+func (r *Redis) call(ctx context.Context, v verb, ops []Op, deltas []int64, id []byte) (string, error) {
+	var now time.Time
+	if r.now != nil {
+		now = r.now()
+	}
+	c := r.calls.Get().(*call)
+	args := c.encode(v, ops, deltas, id, now, r.grace)
+	reply, err := r.run(ctx, r.take, args)
+	if err != nil {
+		// The client may still hold the arguments: they are left to it.
+		return "", unavailable(ctx, err)
+	}
+	r.calls.Put(c)
+	return reply, nil
 }
 
 // run executes a script at most once, where the first key lives.

@@ -135,11 +135,13 @@ func TestRedisAnswersNonsense(t *testing.T) {
 		"no value":       "$-1\r\n",
 		"a list":         "*2\r\n:1\r\n:2\r\n",
 		"a short string": "$5\r\nhello\r\n",
-		"two ops":        "$48\r\n" + strings.Repeat(zero, 6) + "\r\n",
-		"fits by half":   "$24\r\n" + half + zero + zero + "\r\n",
-		"no level":       "$24\r\n" + one + nan + zero + "\r\n",
-		"an endless one": "$24\r\n" + one + many + zero + "\r\n",
-		"an endless age": "$24\r\n" + one + zero + many + "\r\n",
+		"two ops":        "$88\r\n" + strings.Repeat(zero, 11) + "\r\n",
+		"no time":        "$48\r\n" + nan + one + zero + zero + zero + zero + "\r\n",
+		"fits by half":   "$48\r\n" + zero + half + zero + zero + zero + zero + "\r\n",
+		"no level":       "$48\r\n" + zero + one + nan + zero + zero + zero + "\r\n",
+		"an endless one": "$48\r\n" + zero + one + many + zero + zero + zero + "\r\n",
+		"an endless age": "$48\r\n" + zero + one + zero + many + zero + zero + "\r\n",
+		"no level then":  "$48\r\n" + zero + one + zero + zero + nan + zero + "\r\n",
 		"no protocol":    "hello\r\n",
 		"script error":   "-ERR user_script:1: attempt to compare nil with number\r\n",
 		"no script":      "-NOSCRIPT No matching script\r\n",
@@ -151,7 +153,7 @@ func TestRedisAnswersNonsense(t *testing.T) {
 	}
 	t.Run("sense", func(t *testing.T) { // the fake is believed when it may be
 		t.Parallel()
-		store := openRedis(t, fakeRedis(t, "$24\r\n"+one+zero+zero+"\r\n"), limit.RedisOptions{})
+		store := openRedis(t, fakeRedis(t, "$48\r\n"+zero+one+zero+zero+zero+zero+"\r\n"), limit.RedisOptions{})
 		takeOne(t, store, speed(1))
 	})
 }

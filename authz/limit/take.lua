@@ -1,134 +1,93 @@
--- One decision on any number of limits: all are checked, then all enforced ones
--- are charged or none.
+
+-- One step on any number of limits: a decision (all are checked, then all enforced
+-- ones are charged or none), a correction, or the end of counters.
 --
--- KEYS[i]  the bucket of op i; all in one slot, none twice
+-- KEYS     the counter of each op; behind that of a quota whose op has an id, the
+--          mark of this id; at the end, if the correction is named, its mark. All in
+--          one slot, none twice
 -- ARGV[1]  packed little-endian doubles, all whole numbers:
 --            now     microseconds since 1970; below 0: the server's own TIME (tests bring theirs)
---            grace   milliseconds that a full bucket is kept, 1000 or more
---            charge  1 takes, 0 only looks
---          then for every op:
---            micro, period  the refill: micro-units every so many microseconds
---            burst, cost    units
---            shadow         1: refuses nobody
--- Output   packed little-endian doubles, for every op, after the step:
---            fits   1 or 0: its own cost fitted, whatever the others said
---            level  micro-units at the time of the last write
---            age    microseconds since then; below 0 while the clock is behind it
---          A bucket that is not there answers full, age 0.
---
--- A bucket is one string, "b" and five little-endian doubles: level, time,
--- micro, period, burst, the last three as they were when it was written. 41 bytes
--- are the most that Redis keeps in one piece with the key's object (44), and
--- nothing is printed or parsed: a double is exact up to 2^53, its decimal is not.
---
--- Reads come before writes, and what makes a write fail (READONLY, OOM, a full
--- disk) makes the first one fail, so a failed call has written nothing.
---
--- The arithmetic is bucket.go's, and explained there.
+--            grace   milliseconds that a key is kept which no longer matters, 1000 or more
+--            verb    0 only looks, 1 takes, 2 settles, 3 resets (then no ops follow)
+--            named   1: the correction has a name, and is made once
+--            count   of ops
+--          then for every op nine:
+--            kind    as in op.go: 0 rate, 1 fixed, 2 sliding, 3 log, 4 quota, 5 concurrency, 6 retries
+--            flags   1: shadow, refuses nobody; 2: has an id (a quota's)
+--            cost    units; in a correction what is owed, or below 0 given back
+--            a to f  rate, retries: micro and period of the refill, burst, reserve, the
+--                      microseconds that an answer may be held
+--                    windows, log: max, length; in a correction d is the stamp
+--                    quota: max (below 0: unlimited), overage, four beginnings of
+--                      periods; in a correction d is the stamp
+--                    concurrency: max, length
+-- ARGV[2]… the id of each lease, in the order of the ops
+-- Output   empty for 2 and 3; else packed little-endian doubles: now, then for every
+--          op, after the step:
+--            fits    1 or 0: its own cost fitted, whatever the others said
+--            four    rate, retries: level and time, and both as they were before it was charged
+--                    windows: start, units in it, units in the one before, 0
+--                    log: units counted, time of the newest, time of the one that must leave, 0
+--                    quota: stamp, end of the period, units used, units over
+--                    concurrency: leases held, 0, 0, 0
+--          A bucket that is not there answers full.
 
-local UNIT = 1000000
-local MAX = 9007199254740991 -- 2^53 - 1
-local LONGEST = 126489600000000 -- microseconds of the longest period, MaxPeriod
-local floor = math.floor
-local pack, unpack = struct.pack, struct.unpack
+local made = {}
 
--- long is floor(a*b/c) and the rest, for a < c and a product beyond 2^53, digit by
--- digit of b. Two terms below c*base must fit into 2^53, which gives the base;
--- it is 32 or more, as c is at most four years.
-local function long(a, b, c, base)
-  if b == 0 then return 0, 0 end
-  local high = floor(b / base)
-  local q, r = long(a, high, c, base)
-  r = r * base + a * (b - high * base)
-  local more = floor(r / c)
-  return q * base + more, r - more * c
+local function steps(kind)
+  local s = made[kind]
+  if s then return s end
+  if kind == 0 or kind == 6 then s = buckets()
+  elseif kind == 1 then s = windows(false)
+  elseif kind == 2 then s = windows(true)
+  elseif kind == 3 then s = logs()
+  elseif kind == 4 then s = quotas()
+  else s = leases() end
+  made[kind] = s
+  return s
 end
 
--- muldiv is floor(a*b/c), at most MAX. Below 2^53 the floor of a rounded quotient
--- is the exact one.
-local function muldiv(a, b, c)
-  local product = a * b
-  if product <= MAX then return floor(product / c) end
-  local whole = floor(a / c)
-  if whole > floor(MAX / b) then return MAX end
-  local part = long(a - whole * c, b, c, floor(4503599627370496 / c))
-  return math.min(whole * b + part, MAX)
+if verb == 3 then
+  for i = 1, #KEYS do redis.call('UNLINK', KEYS[i]) end
+  return ''
 end
+if named == 1 and knows(redis.call('GET', KEYS[#KEYS])) then return '' end
 
-local function held(b, now)
-  local age = now - b.time
-  if age <= 0 then return b.level end
-  return b.level + math.min(muldiv(age, b.micro, b.period), b.burst * UNIT - b.level)
-end
-
-local function whole(x, least, most)
-  return x >= least and x <= most and x == floor(x) -- false for NaN too
-end
-
--- decode is nil for what is missing or no bucket: both are full.
-local function decode(s)
-  if not s or #s ~= 41 or s:byte(1) ~= 98 then return nil end
-  local level, time, micro, period, burst = unpack('<ddddd', s, 2)
-  if whole(micro, 1, 1e15) and whole(period, 1, LONGEST) and whole(burst, 0, 1e9)
-    and whole(level, 0, burst * UNIT) and whole(time, 0, MAX) then
-    return {level = level, time = time, micro = micro, period = period, burst = burst}
+local ops, pass, key, text = {}, true, 1, 2
+for i = 1, count do
+  local op, flags = {key = KEYS[key]}, nil
+  op.kind, flags, op.cost, op.a, op.b, op.c, op.d, op.e, op.f, at = unpack('<ddddddddd', ARGV[1], at)
+  op.shadow = flags % 2 == 1
+  key = key + 1
+  if flags >= 2 then
+    op.mark = KEYS[key]
+    key = key + 1
   end
-end
-
--- adopt brings a stored bucket under the numbers of op; true when they changed.
-local function adopt(b, op, now)
-  local size = op.burst * UNIT
-  if not b then
-    return {level = size, time = now, micro = op.micro, period = op.period, burst = op.burst}, false
+  if op.kind == 5 then
+    op.id = ARGV[text]
+    text = text + 1
   end
-  local level, changed = held(b, now), false
-  if level == b.burst * UNIT then
-    level = size
-  elseif b.micro == op.micro and b.period == op.period and b.burst == op.burst then
-    return b, false
-  else
-    level, changed = math.min(level, size), true
-  end
-  return {level = level, time = math.max(now, b.time), micro = op.micro, period = op.period, burst = op.burst}, changed
-end
-
--- write keeps a bucket until it is full again and the grace is over. This time
--- may be rounded: the grace is far longer than a double's error.
-local function write(key, b, now, grace)
-  local fill = (b.burst * UNIT - b.level) / b.micro * b.period + (b.time - now)
-  local ttl = math.min(math.ceil(fill / 1000) + grace, 9e12)
-  redis.call('SET', key, pack('<c1ddddd', 'b', b.level, b.time, b.micro, b.period, b.burst),
-    'PX', string.format('%.0f', ttl))
-end
-
-local now, grace, charge, at = unpack('<ddd', ARGV[1])
-if now < 0 then
-  local t = redis.call('TIME')
-  now = tonumber(t[1]) * 1000000 + tonumber(t[2])
-end
-
-local ops, pass = {}, true
-for i = 1, #KEYS do
-  local op = {}
-  op.micro, op.period, op.burst, op.cost, op.shadow, at = unpack('<ddddd', ARGV[1], at)
-  op.bucket, op.changed = adopt(decode(redis.call('GET', KEYS[i])), op, now)
-  op.held = held(op.bucket, now)
-  op.fits = op.cost <= op.burst and op.held >= op.cost * UNIT
-  if not op.fits and op.shadow == 0 then pass = false end
+  op.steps = steps(op.kind)
+  op.steps.look(op)
+  if not op.fits and not op.shadow then pass = false end
   ops[i] = op
 end
 
-local out = {}
-for i = 1, #KEYS do
-  local op, b = ops[i], ops[i].bucket
-  if charge == 1 then
-    local take = pass and op.fits
-    if take then
-      b.level = op.held - op.cost * UNIT
-      b.time = math.max(now, b.time)
-    end
-    if take or op.changed then write(KEYS[i], b, now, grace) end
+if verb == 2 then
+  for i = 1, count do
+    local op = ops[i]
+    if op.cost ~= 0 or op.kind == 5 then op.steps.settle(op) end
   end
-  out[i] = pack('<ddd', op.fits and 1 or 0, b.level, now - b.time)
+  if named == 1 then mark(KEYS[#KEYS], 0) end
+  return ''
+end
+
+local out = {pack('<d', now)}
+for i = 1, count do
+  local op = ops[i]
+  if verb == 1 then
+    op.steps.take(op, op.fits and not op.known and (pass or op.kind == 6))
+  end
+  out[i + 1] = pack('<ddddd', op.fits and 1 or 0, op.steps.tell(op))
 end
 return table.concat(out)
