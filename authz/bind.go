@@ -23,6 +23,7 @@ type bound struct {
 	top       []rule // for every request
 	timed     bool   // the time of day matters: to a dialect, to a quota
 	retries   bool   // a limit counts retries
+	settles   bool   // a limit is settled when requests end
 }
 
 type boundTenant struct {
@@ -73,7 +74,7 @@ func bind(c *policies.Compiled) (*bound, error) {
 	}
 	b.top = binder.rules(c.Limits)
 	b.timed = binder.quota || slices.Contains(c.Responses.Dialects, policies.DialectXRateLimit)
-	b.retries = binder.retries
+	b.retries, b.settles = binder.retries, c.Settles()
 	if binder.err != nil {
 		return nil, binder.err
 	}

@@ -34,6 +34,9 @@ func (e *Engine) charge(req *Request, r *boundRoute, id *identity, c client, d *
 	if refused < 0 {
 		d.told = d.tightest()
 		d.Delay = d.longestDelay()
+		if d.bound.settles {
+			e.remember(req, d)
+		}
 		return
 	}
 	d.refuse(refused, req)

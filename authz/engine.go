@@ -40,6 +40,7 @@ type Engine struct {
 	jitter   func() float64
 	state    atomic.Pointer[bound]
 	seen     seenKeys
+	pendings pendings
 	counters counters
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -110,11 +111,8 @@ func (l *peerListener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l *peerListener) admits(addr netip.Addr) bool {
-	for _, p := range l.peers {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	return false
+func (l *peerListener) admits(addr netip.Addr) bool { return anyContains(l.peers, addr) }
+
+func anyContains(networks []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

@@ -178,7 +178,7 @@ func (h *handler) serve(ctx *fasthttp.RequestCtx) {
 
 func (h *handler) answer(x *exchange, resp *fasthttp.Response) {
 	defer h.rescue(x, resp)
-	h.engine.Decide(&x.request, &x.decision)
+	h.decide(x)
 	x.decision.Write(resp)
 	h.denials.note(&x.decision)
 }

@@ -34,6 +34,9 @@ func compileLimit(name string, s LimitSpec, inPlan bool) Limit {
 		Requests: s.Count != nil && s.Count.Requests,
 		Status:   429,
 	}
+	if s.Count != nil {
+		l.Statuses = s.Count.Statuses
+	}
 	if s.Status != nil {
 		l.Status = int(*s.Status)
 	}
@@ -132,7 +135,7 @@ func (s *LimitSpec) Kind() LimitKind {
 // of what makes it another counter.
 func (l *Limit) id() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s|plan=%t|requests=%t", l.Kind, l.InPlan, l.Requests)
+	fmt.Fprintf(&b, "%s|plan=%t|requests=%t%v", l.Kind, l.InPlan, l.Requests, l.Statuses)
 	for _, d := range l.Per {
 		fmt.Fprintf(&b, "|%s=%q", d.Kind, d.Name)
 		if d.Capture != nil {

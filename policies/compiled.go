@@ -2,6 +2,7 @@ package policies
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -175,7 +176,10 @@ type Limit struct {
 	InPlan   bool // its counters belong to the tenant; else Per says all
 	Shadow   bool
 	Requests bool // a request costs 1, whatever its route
-	Status   int  // of a denial: 429, 402 or 403
+	// Statuses, when there are any, are those of the answers that count: exact
+	// (401), or classes (4 for 4xx). The others are given back.
+	Statuses []int
+	Status   int // of a denial: 429, 402 or 403
 
 	// A rate, and the retries of a retry budget: Burst of those is one period's.
 	Rate    Rate
@@ -301,4 +305,48 @@ func (c *Compiled) RouteNamed(name []byte) *Route {
 func (c *Compiled) KeyByHash(hash SHA256) (KeyRef, bool) {
 	ref, ok := c.keys[hash]
 	return ref, ok
+}
+
+// Settles tells whether what this limit charged is looked at again when the
+// request has ended: a lease is freed, and what its status does not count given
+// back.
+func (l *Limit) Settles() bool { return l.Kind == KindConcurrency || len(l.Statuses) > 0 }
+
+// Counts tells whether a request with this status counts.
+func (l *Limit) Counts(status int) bool {
+	if len(l.Statuses) == 0 {
+		return true
+	}
+	return slices.Contains(l.Statuses, status) || slices.Contains(l.Statuses, status/100)
+}
+
+// Settles tells whether any limit does: then NGINX must tell when requests end.
+func (c *Compiled) Settles() bool {
+	any := func(limits []Limit) bool {
+		return slices.ContainsFunc(limits, func(l Limit) bool { return l.Settles() })
+	}
+	return any(c.Limits) ||
+		slices.ContainsFunc(c.Plans, func(p Plan) bool { return any(p.Limits) }) ||
+		slices.ContainsFunc(c.Routes, func(r Route) bool { return any(r.Limits) })
+}
+
+// LongestWait is the longest that any request may be held for tokens to come.
+func (c *Compiled) LongestWait() time.Duration {
+	longest := time.Duration(0)
+	look := func(limits []Limit) {
+		for i := range limits {
+			longest = max(longest, limits[i].Wait)
+		}
+	}
+	look(c.Limits)
+	for i := range c.Plans {
+		look(c.Plans[i].Limits)
+	}
+	for i := range c.Tenants {
+		look(c.Tenants[i].Limits)
+	}
+	for i := range c.Routes {
+		look(c.Routes[i].Limits)
+	}
+	return longest
 }
