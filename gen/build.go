@@ -27,6 +27,8 @@ type builder struct {
 	detail, paragraph, spoken  []string
 	head, support, supportLink []string
 
+	geo geoUse
+
 	zoneKilobytes int64
 
 	asked bool // some route asks the service

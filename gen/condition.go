@@ -18,6 +18,7 @@ func (b *builder) clients(to *[]block, name string, set *policies.ClientSet) con
 		*to = append(*to, networks(name+"__net", set.Networks))
 		any = append(any, isSet(name+"__net"))
 	}
+	any = append(any, b.places(to, name, set)...)
 	if len(set.UserAgents) > 0 {
 		*to = append(*to, b.matching(name+"__agent", "http_user_agent", set.UserAgents))
 		any = append(any, isSet(name+"__agent"))

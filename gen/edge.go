@@ -109,6 +109,9 @@ func zoneSize(l *policies.EdgeLimit, slot int64) int64 {
 	if len(l.Per) == 1 && l.Per[0].Kind == policies.DimGlobal {
 		clients = 1
 	}
+	if len(l.Per) == 1 && l.Per[0].Kind == policies.DimCountry {
+		clients = min(clients, 300)
+	}
 	kilobytes := 32 + (clients*slot+1023)/1024
 	if kilobytes > 1024 {
 		kilobytes = (kilobytes + 1023) / 1024 * 1024

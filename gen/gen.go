@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/template"
 
+	"sluice/geo"
 	"sluice/policies"
 	"sluice/templates"
 )
@@ -29,6 +30,15 @@ type Options struct {
 	Full bool
 	// Listen are the addresses of its servers; 127.0.0.1:8080 when there is none.
 	Listen []string
+	// Geo are the databases that say where clients are. A policy that asks for
+	// what they lack cannot be rendered.
+	Geo geo.Tables
+	// GeoModule lets NGINX's geoip2 module look into the databases, at the paths
+	// that Geo has them from; else what the policy names is written out.
+	GeoModule bool
+	// GeoModuleFile is the file of that module, which a whole nginx.conf loads;
+	// empty: it is loaded already.
+	GeoModuleFile string
 }
 
 // waitMargin is what the service is given to answer, besides the time it may hold
@@ -38,7 +48,7 @@ const waitMargin = "200ms"
 // Render turns a compiled policy into files. It reads and writes nothing else,
 // and the same input gives the same bytes.
 func Render(c *policies.Compiled, opt Options) (Files, error) {
-	b := &builder{c: c, opt: opt.withDefaults(), chains: map[string]chain{}, named: map[string]bool{}}
+	b := &builder{c: c, opt: opt.withDefaults(), chains: map[string]chain{}, named: map[string]bool{}, geo: newGeoUse()}
 	b.stamp = stamp(opt.Version, c.Hash)
 	set, err := template.ParseFS(templates.FS, "*.tmpl")
 	if err != nil {
@@ -113,6 +123,11 @@ func (b *builder) render(out *output) {
 		Denials: d.blocks,
 	}
 	http.Keys = append(b.pads(), http.Keys...)
+	var places []geoFile
+	http.Geo, places = b.geoBlocks()
+	for _, f := range places {
+		out.file(f.name, "geo.conf.tmpl", f.view)
+	}
 	if asked {
 		http.Answers, http.Sent = answers, a.blocks
 		out.file("sluice/ask.conf", "ask.conf.tmpl", askView{b.stamp, a.headers, word(waitMargin)})
@@ -135,6 +150,9 @@ func (b *builder) renderLocations(out *output) {
 	full.Ends = b.ends()
 	if b.c.Client.ProxyProtocol {
 		full.Suffix = word("proxy_protocol")
+	}
+	if b.opt.GeoModule && b.opt.GeoModuleFile != "" && b.placed() {
+		full.Module = b.take(Literal(b.opt.GeoModuleFile))
 	}
 	for _, host := range patterns {
 		about := "For the server { } of every host that no route names: all routes as locations, in NGINX's own order."

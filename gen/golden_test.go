@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"sluice/gen/gentest"
+	"sluice/geo/geotest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -62,7 +63,8 @@ var sections = map[string][]string{
 	"access": {"", "  access: [{name: a-b.c, exempt: {cidrs: [private], user_agents: ['x\"y', '^a{1,2}$']}}, {name: D, deny: all, status: 444, when: {query: {q: present}}}]\n",
 		"  access: [{name: w, deny: {cidrs: [10.0.0.0/8]}, mode: shadow}, {name: e, allow: {cidrs: [10.1.0.0/16]}}, {name: f, deny: {user_agents: ['#;']}, status: 451}]\n"},
 	"edge": {"", "  limits: {a: {per: ip, rate: 10/s, burst: 20, except: {user_agents: ['x']}}, b-c: {per: [ip, route], rate: 90/m, burst: 5, delay: 2}, d: {per: global, rate: 1000/s, burst: 1, expect: 100}, e: {per: {header: X-K}, connections: 50, when: {methods: [GET]}}}\n",
-		"  limits: {a: {per: {query: q, capture: '^a(.*)b'}, rate: 10/s, burst: 20, mode: shadow, only: {cidrs: [10.0.0.0/8]}}}\n"},
+		"  limits: {a: {per: {query: q, capture: '^a(.*)b'}, rate: 10/s, burst: 20, mode: shadow, only: {cidrs: [10.0.0.0/8]}}}\n",
+		"  limits: {a: {per: [ip, country], rate: 10/s, burst: 20, only: {countries: [DE, unknown], groups: [eu_members]}}, b: {per: asn, connections: 9, except: {continents: [EU], asns: [64500]}}}\n"},
 	"routes": {"", "routes: [{name: h, match: {exact: /h}, exempt: true}, {name: r, match: {regex: '^/x{1}[\"\\\\;]$'}, on_store_down: closed}, {name: s, match: {hosts: [a.example, '*.b.example'], prefix: /s}, service: false}, {name: z, match: {prefix: /}}]\n",
 		"routes: [{name: only.this, match: {prefix: /v1, methods: [GET]}, on_store_down: local}]\n"},
 	"responses": {"", "responses: {headers: [ratelimit, x-ratelimit, ratelimit-3], body: json, messages: {de: 'Zu \"viel\" $1, {retry_after}', en: 'x\\y'}, support_url: 'https://example.com/a?b=$c'}\n",
@@ -140,9 +142,10 @@ func pairs() []map[string]int {
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	nginx := gentest.Binary(t)
+	places := smallWorld(t, geotest.MaxMind)
 	for _, choice := range pairs() {
 		policy := matrixPolicy(choice)
-		files, err := Render(compiled(t, policy), Options{Version: "test", Full: true})
+		files, err := Render(compiled(t, policy), Options{Version: "test", Full: true, Geo: places})
 		if err == nil {
 			err = Check(t.Context(), nginx, files)
 		}

@@ -51,6 +51,8 @@ func (b *builder) limitKey(name string, l *policies.EdgeLimit) keyText {
 		case policies.DimRoute:
 			k.text.v("sluice_route")
 			k.slot, k.route = max(k.slot, slotMedium), true
+		case policies.DimCountry, policies.DimASN:
+			k.text.v(b.countedPlace(d.Kind))
 		case policies.DimGlobal:
 			k.text.lit("all")
 		case policies.DimHeader, policies.DimCookie, policies.DimQuery:

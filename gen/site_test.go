@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sluice/gen/gentest"
+	"sluice/geo/geotest"
 	"sluice/policies"
 )
 
@@ -25,7 +26,7 @@ func TestSites(t *testing.T) {
 			if found := p.Unenforced(); found.HasErrors() {
 				t.Skipf("not enforced yet: %v", found)
 			}
-			files, err := Render(policies.Compile(p), Options{Version: "test", Full: true})
+			files, err := Render(policies.Compile(p), Options{Version: "test", Full: true, Geo: smallWorld(t, geotest.MaxMind)})
 			if err != nil {
 				t.Fatal(err)
 			}

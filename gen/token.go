@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sluice/geo"
 	"sluice/policies"
 )
 
@@ -106,6 +107,29 @@ func variable(name string) Token { return word("$" + name) }
 
 // cidr is a network. What it holds can only be digits, colons and the like.
 func cidr(p netip.Prefix) Token { return Token{p.String()} }
+
+// cidrLines are the entries of a geo block, a line for each. There may be
+// hundreds of thousands, and nothing in them is a policy's or a database's word.
+func cidrLines(entries []geo.Entry) Token {
+	var text []byte
+	for _, e := range entries {
+		text = e.Prefix.AppendTo(text)
+		text = append(text, ' ')
+		text = append(text, word(e.Value).text...)
+		text = append(text, ";\n"...)
+	}
+	return Token{string(text)}
+}
+
+// geoField is where a value stands in the records of a database, as geoip2 has
+// it behind a variable. Nothing is found in a database as "none".
+func geoField(f geo.Field) Token {
+	text := "default=none source=$sluice_geo_addr"
+	for _, name := range f {
+		text += " " + word(name).text
+	}
+	return Token{text}
+}
 
 // comment is text in a comment. A line break would end it.
 func comment(s string) Token {

@@ -51,6 +51,7 @@ type httpView struct {
 	Defaults  []Token // variables without the dollar
 	Client    []block
 	Values    []block
+	Geo       []block // where clients are
 	Access    []block
 	Keys      []block
 	Zones     []zone
@@ -156,6 +157,14 @@ type location struct {
 type logView struct {
 	Stamp     Token
 	Datagrams []Token
+}
+
+// geoView is for a file of places, which a geo or map block includes.
+type geoView struct {
+	Stamp    Token
+	Comments []Token
+	Words    []entry
+	Lines    Token // a line for each prefix
 }
 
 // nginxView is for the whole nginx.conf.

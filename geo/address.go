@@ -48,14 +48,18 @@ const (
 // unwrap takes the client's IPv4 address out of IPv6. It is false for an
 // address that can be nobody's.
 func unwrap(addr netip.Addr) (netip.Addr, bool) {
-	if addr.Is4() || !addr.IsValid() {
+	if !addr.IsValid() {
 		return addr, true
+	}
+	if addr.Is4() {
+		b := addr.As4()
+		return addr, b[0] != 0 && b[0] < 240
 	}
 	addr = addr.WithZone("")
 	b := addr.As16()
 	switch at, form := formOf(b); form {
 	case formWraps:
-		return netip.AddrFrom4([4]byte(b[at : at+4])), true
+		return unwrap(netip.AddrFrom4([4]byte(b[at : at+4])))
 	case formVoid:
 		return addr, addr.IsLoopback()
 	}
@@ -83,9 +87,13 @@ func formOf(b [16]byte) (at, form int) {
 	return 0, formPlain
 }
 
-// wrapping are the IPv6 networks of those forms. No table has an entry there.
-func wrapping() []netip.Prefix {
+// unasked are the networks of those forms, and of IPv4 addresses that can be
+// nobody's; no database is asked about them. NGINX looks up what is no address
+// as 255.255.255.255, so it must be nowhere, and cannot be a network of its own.
+func unasked() []netip.Prefix {
 	return []netip.Prefix{
+		netip.MustParsePrefix("0.0.0.0/8"),
+		netip.MustParsePrefix("240.0.0.0/4"),
 		netip.MustParsePrefix("::/96"),
 		netip.PrefixFrom(netip.AddrFrom16([16]byte{10: 0xff, 11: 0xff}), 96),
 		netip.MustParsePrefix("64:ff9b::/96"),

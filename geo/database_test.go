@@ -19,6 +19,7 @@ import (
 // world is a small country database.
 func world(l geotest.Layout) geotest.Networks {
 	return geotest.Networks{
+		"0.0.0.0/8":       geotest.Country(l, "DE", "EU"), // nobody's
 		"5.0.0.0/8":       geotest.Country(l, "DE", "EU"),
 		"5.1.0.0/16":      geotest.Country(l, "AT", "EU"),
 		"5.1.2.0/24":      geotest.Country(l, "US", "NA"),
@@ -27,6 +28,7 @@ func world(l geotest.Layout) geotest.Networks {
 		"7.7.7.0/24":      geotest.Country(l, "XK", "EU"),
 		"7.7.8.0/24":      geotest.Country(l, "ZZ", ""),
 		"10.1.0.0/16":     geotest.Country(l, "DE", "EU"), // private all the same
+		"240.0.0.0/4":     geotest.Country(l, "DE", "EU"), // nobody's
 		"203.0.113.0/24":  geotest.Country(l, "KP", "AS"),
 		"2a00::/16":       geotest.Country(l, "DE", "EU"),
 		"2a00:1::/32":     geotest.Country(l, "FR", "EU"),
@@ -80,6 +82,9 @@ func TestCountries(t *testing.T) {
 				f("2001:0:501:203::1", "unknown", "unknown") // Teredo names a server
 				f("::5.1.2.3", "unknown", "unknown")
 				f("::", "unknown", "unknown")
+				f("0.1.2.3", "unknown", "unknown")
+				f("2002:1:203::", "unknown", "unknown")
+				f("255.255.255.255", "unknown", "unknown")
 				for _, private := range []string{"10.1.2.3", "127.0.0.1", "192.168.1.5", "169.254.1.1", "fd00::1", "fe80::1%eth0", "::1",
 					"100.64.0.9", "::ffff:10.1.2.3", "64:ff9b::10.1.2.3", "2002:a01:203::1"} {
 					f(private, "private", "private")

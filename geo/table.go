@@ -82,8 +82,8 @@ func (d *database[V]) table(unknown bool, value func(V) (string, bool)) *Table {
 	})
 }
 
-// build is the table of what put is told, over which private networks and the
-// IPv6 forms of IPv4 addresses are laid. Words are sorted.
+// build is the table of what put is told, over which private networks and
+// those that nobody asks about are laid. Words are sorted.
 func build(words []string, fallback string, walk func(put func(netip.Prefix, string))) *Table {
 	labels := make(map[string]int32, len(words))
 	for i, w := range words {
@@ -98,7 +98,7 @@ func build(words []string, fallback string, walk func(put func(netip.Prefix, str
 		t.put(p, labels[word])
 	}
 	walk(put)
-	for _, p := range wrapping() {
+	for _, p := range unasked() {
 		put(p, fallback)
 	}
 	for _, p := range PrivateNetworks() {

@@ -8,7 +8,7 @@ import "slices"
 func (p *Policy) Unenforced() Diagnostics {
 	f := &findings{policy: p}
 	for _, find := range []func(*Policy, *findings){
-		unenforcedSources, unenforcedEdge, unenforcedLimits, unenforcedTenants, unenforcedRoutes, unenforcedRest,
+		unenforcedSources, unenforcedLimits, unenforcedTenants, unenforcedRoutes, unenforcedRest,
 	} {
 		find(p, f)
 	}
@@ -35,32 +35,7 @@ func unenforcedSources(p *Policy, f *findings) {
 	}
 }
 
-func unenforcedEdge(p *Policy, f *findings) {
-	if p.Edge == nil {
-		return
-	}
-	for i := range p.Edge.Access {
-		a, path := &p.Edge.Access[i], elem("edge.access", i)
-		f.notYetClients(field(path, "exempt"), a.Exempt)
-		f.notYetClients(field(path, "allow"), a.Allow)
-		f.notYetClients(field(path, "deny"), a.Deny)
-	}
-	for _, name := range sortedKeys(p.Edge.Limits) {
-		l, path := p.Edge.Limits[name], field("edge.limits", string(name))
-		f.notYetClients(field(path, "only"), l.Only)
-		f.notYetClients(field(path, "except"), l.Except)
-		f.notYetPer(path, l.Per)
-	}
-}
-
-// notYetClients reports what takes a database to know of a client.
-func (f *findings) notYetClients(path string, c *Clients) {
-	if c == nil {
-		return
-	}
-	f.notYet(path, key{"countries", c.Countries != nil}, key{"continents", c.Continents != nil}, key{"groups", c.Groups != nil}, key{"asns", c.ASNs != nil})
-}
-
+// notYetPer reports what the service has no database for; the edge has one.
 func (f *findings) notYetPer(path string, per Per) {
 	geo := slices.ContainsFunc(per, func(d Dim) bool { return d.Kind == DimCountry || d.Kind == DimASN })
 	f.notYet(path, key{"per", geo})
