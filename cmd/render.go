@@ -12,6 +12,7 @@ type renderOptions struct {
 	Policy string
 	Out    string
 	Check  bool
+	Geo    geoOptions
 	Gen    gen.Options
 }
 
@@ -31,6 +32,7 @@ when DIR differs from what would be.`,
 		},
 	}
 	f := c.Flags()
+	o.Geo.flags(f)
 	f.StringVar(&o.Out, "out", "", "the directory of nginx.conf (required)")
 	f.BoolVar(&o.Check, "check", false, "compare with DIR instead of writing; exit 1 on drift")
 	f.BoolVar(&o.Gen.Full, "full", false, "also write a whole nginx.conf")
@@ -50,6 +52,9 @@ func runRender(e *env, o renderOptions) error {
 	}
 	c, err := compilePolicy(e, o.Policy)
 	if err != nil {
+		return err
+	}
+	if err := o.Geo.open(&o.Gen); err != nil {
 		return err
 	}
 	o.Gen.Version = version()

@@ -15,6 +15,7 @@ type validateOptions struct {
 	Strict   bool
 	NGINX    bool
 	Format   string
+	Geo      geoOptions
 }
 
 func newValidateCmd(e *env) *cobra.Command {
@@ -33,6 +34,7 @@ is an error, with --strict also when there is a warning.`,
 	c.Flags().BoolVar(&o.Strict, "strict", false, "make warnings count")
 	c.Flags().BoolVar(&o.NGINX, "nginx", false, "also render and run nginx -t, away from the system's nginx")
 	c.Flags().StringVar(&o.Format, "format", "text", "text or json")
+	o.Geo.flags(c.Flags())
 	return c
 }
 
@@ -43,6 +45,10 @@ func runValidate(ctx context.Context, e *env, o validateOptions) error {
 	if len(o.Policies) == 0 {
 		o.Policies = []string{policyArg(nil)}
 	}
+	opt := gen.Options{Version: version(), Full: true, Upstreams: []string{"127.0.0.1:8080"}}
+	if err := o.Geo.open(&opt); err != nil {
+		return err
+	}
 	var all policies.Diagnostics
 	var fine []string
 	for _, arg := range o.Policies {
@@ -51,7 +57,7 @@ func runValidate(ctx context.Context, e *env, o validateOptions) error {
 			return err
 		}
 		if o.NGINX && !ds.HasErrors() {
-			if ds, err = checkNGINX(ctx, p, ds); err != nil {
+			if ds, err = checkNGINX(ctx, p, ds, opt); err != nil {
 				return err
 			}
 		}
@@ -70,12 +76,12 @@ func runValidate(ctx context.Context, e *env, o validateOptions) error {
 }
 
 // checkNGINX renders a good policy and has nginx test the result.
-func checkNGINX(ctx context.Context, p *policies.Policy, ds policies.Diagnostics) (policies.Diagnostics, error) {
+func checkNGINX(ctx context.Context, p *policies.Policy, ds policies.Diagnostics, opt gen.Options) (policies.Diagnostics, error) {
 	c, ds := ready(p, ds)
 	if c == nil {
 		return ds, nil
 	}
-	files, err := gen.Render(c, gen.Options{Version: version(), Full: true, Upstreams: []string{"127.0.0.1:8080"}})
+	files, err := gen.Render(c, opt)
 	if err != nil {
 		return nil, err
 	}
