@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"sluice/cmd/importer"
+	"sluice/cmd/lint"
+	"sluice/cmd/nginxconf"
 	"sluice/gen"
 	"sluice/gen/gentest"
 	"sluice/policies"
@@ -129,7 +133,95 @@ func TestLint(t *testing.T) {
 		args := append([]string{"lint-nginx", filepath.Join(dir, "nginx.conf")}, strings.Fields(in["args"])...)
 		found, errs, status := sluice(args...)
 		found = append(found, errs...)
+		if in["nginx-t"] == "ok\n" {
+			sameOfDump(t, dir, found)
+		}
 		return []txtar.File{{Name: "lint", Data: fmt.Appendf(found, "status %d\n", status)}}
+	})
+}
+
+// sameOfDump lints what nginx -T says of the site: the same findings.
+func sameOfDump(t *testing.T, dir string, found []byte) {
+	t.Helper()
+	dump, err := exec.Command(gentest.Binary(t), "-T", "-p", dir, "-c", filepath.Join(dir, "site.conf"), "-e", "stderr").CombinedOutput()
+	if err != nil {
+		t.Fatalf("nginx -T: %v\n%s", err, dump)
+	}
+	gentest.WriteFiles(t, dir, map[string][]byte{"dump": dump})
+	again, _, _ := sluice("lint-nginx", filepath.Join(dir, "dump"))
+	// The hermetic site has other columns, and another name.
+	column := regexp.MustCompile(`(?m)^(\S+):([0-9]+):[0-9]+: `)
+	text := func(b []byte) string {
+		s := strings.NewReplacer(dir+"/", "", "site.conf", "nginx.conf", "dump: ", "nginx.conf: ").Replace(string(b))
+		return column.ReplaceAllString(s, "$1:$2: ")
+	}
+	if diff := cmp.Diff(text(found), text(again)); diff != "" {
+		t.Errorf("nginx -T gives other findings than the files\n%s", diff)
+	}
+}
+
+// TestLintRules: every rule of lint is shown by a case, and no finding has a
+// rule that is not listed.
+func TestLintRules(t *testing.T) {
+	shown := map[string]bool{}
+	for _, pattern := range []string{"testdata/lint/*.txtar", "testdata/sites/*.txtar"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`(?m)\[(?:warning )?([a-z-]+)\]$|"rule": "([a-z-]+)"`).FindAllStringSubmatch(string(data), -1) {
+				shown[m[1]+m[2]] = true
+			}
+		}
+	}
+	delete(shown, "not-imported")
+	for _, r := range lint.Rules() {
+		if !shown[r.ID] {
+			t.Errorf("no case shows %s", r.ID)
+		}
+		delete(shown, r.ID)
+	}
+	for id := range shown {
+		t.Errorf("%s is no rule of lint", id)
+	}
+}
+
+// FuzzSites: whatever stands in an nginx.conf, linting and importing end
+// without a panic, and what is imported is a good policy.
+func FuzzSites(f *testing.F) {
+	for _, pattern := range []string{"testdata/lint/*.txtar", "testdata/sites/*.txtar"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, name := range names {
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			for _, file := range archive.Files {
+				if file.Name == "nginx.conf" {
+					f.Add(string(file.Data))
+				}
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		site, err := nginxconf.Read("nginx.conf", text)
+		if err != nil {
+			return
+		}
+		lint.Run(site, lint.Options{})
+		r := importer.Import(site)
+		_, ds := policies.Parse("policy.yaml", r.Policy, func(policies.FileName) ([]byte, error) { return nil, os.ErrNotExist })
+		if ds.HasErrors() {
+			t.Errorf("%v\n%s", ds, r.Policy)
+		}
 	})
 }
 

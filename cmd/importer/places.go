@@ -50,6 +50,9 @@ func (im *importer) findPlaces() {
 	}
 	im.distinct()
 	for _, p := range im.places {
+		if len(servers) > 1 && len(p.hosts) > 0 && p.match == "/" && p.server == im.defaultServer() {
+			im.note(p.server.Place, "this server also takes every host that no server names; the policy's routes are for %s alone, and those hosts have none", strings.Join(p.hosts, ", "))
+		}
 		if len(servers) > 1 && len(p.hosts) == 0 && p.match == "/" {
 			im.note(p.server.Place, "this server is for hosts that no other names; the policy has no such word, and its routes take these paths on every host that has none of its own")
 		}
@@ -57,6 +60,23 @@ func (im *importer) findPlaces() {
 		p.uses = im.usesOf(p)
 		p.list = im.listOf(p)
 	}
+}
+
+// defaultServer is the server that takes hosts which none names: the one that
+// says so, or the first.
+func (im *importer) defaultServer() *nginxconf.Directive {
+	servers := im.site.Servers()
+	for _, s := range servers {
+		for _, l := range s.All("listen") {
+			if slices.Contains(l.Texts(), "default_server") || slices.Contains(l.Texts(), "default") {
+				return s
+			}
+		}
+	}
+	if len(servers) > 0 {
+		return servers[0]
+	}
+	return nil
 }
 
 // answers tells of a block that answers by itself, before anything is limited.

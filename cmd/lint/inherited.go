@@ -17,7 +17,7 @@ func (c *checker) pages(p *protected) {
 		if len(pages) == 0 || pageFor(pages, code) != nil {
 			continue
 		}
-		c.errorf(pages[0], "error-page", "error_page in a location drops those of the server, so a denial here loses its status, its Retry-After and its text; want error_page %s = $sluice_page_%s; beside it", code, code)
+		c.errorf(pages[0], "error-page", "error_page in a location drops those of the server, so a denial here loses its status, its Retry-After and its text; want error_page 403 = $sluice_page_403; and error_page 429 = $sluice_page_429; beside it")
 		return
 	}
 	for _, code := range []string{"403", "429"} {
