@@ -38,6 +38,7 @@ func TestEndToEnd(t *testing.T) {
 			t.Run("the app's own statuses", func(t *testing.T) { testOwnStatuses(t, s, http1) })
 			t.Run("charged once", func(t *testing.T) { testChargedOnce(t, s, http1) })
 			t.Run("HTTP/2", func(t *testing.T) { testHTTP2(t, s, http2) })
+			t.Run("other kinds", func(t *testing.T) { testOtherKinds(t, s, http1) })
 			t.Run("reload", func(t *testing.T) { testReload(t, s, http1) })
 			t.Run("service away", func(t *testing.T) { testServiceAway(t, s, http1, url) })
 			t.Run("secrets", func(t *testing.T) { testSecrets(t, s) })
@@ -246,6 +247,66 @@ func testHTTP2(t *testing.T, s *stack, c *http.Client) {
 	a := ask(t, c, "GET", s.http2+"/v1/items", address...)
 	if a.status != 429 || a.header.Get("Retry-After") == "" || a.header.Get("X-Sluice-Limit") != "speed" {
 		t.Errorf("status %d, headers %v; want 429 with Retry-After", a.status, a.header)
+	}
+}
+
+// testOtherKinds: leases that the end of a request frees, failures that are
+// counted by the answer's status, and a quota.
+func testOtherKinds(t *testing.T, s *stack, c *http.Client) {
+	address := []string{"X-Forwarded-For", "192.0.2.90"}
+	var wg sync.WaitGroup
+	var passed, refused atomic.Int64
+	for range 6 {
+		wg.Go(func() {
+			switch a := ask(t, c, "GET", s.http1+"/v1/jobs?sleep=300ms", address...); a.status {
+			case 200:
+				passed.Add(1)
+			case 429:
+				refused.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if passed.Load() != 2 || refused.Load() != 4 {
+		t.Errorf("of 6 requests at a time %d passed and %d were refused; want 2 and 4", passed.Load(), refused.Load())
+	}
+	eventually(t, "the slots are free again", func() bool {
+		return ask(t, c, "GET", s.http1+"/v1/jobs", address...).status == 200
+	})
+
+	// A key whose own bucket is large enough for all of this.
+	login := append([]string{"X-API-Key", globexKey}, address...)
+	// Successes do not count: each is given back when NGINX tells of its end.
+	for range 10 {
+		eventually(t, "a login passes after many that succeeded", func() bool {
+			return ask(t, c, "POST", s.http1+"/login", login...).status == 200
+		})
+	}
+	for range 3 {
+		eventually(t, "a failure within the limit passes", func() bool {
+			return ask(t, c, "POST", s.http1+"/login?status=401", login...).status == 401
+		})
+	}
+	if a := ask(t, c, "POST", s.http1+"/login", login...); a.status != 429 || a.header.Get("X-Sluice-Limit") != "failures" {
+		t.Errorf("after three failures: status %d, limit %q; want 429, failures", a.status, a.header.Get("X-Sluice-Limit"))
+	}
+
+	for range 3 {
+		ask(t, c, "GET", s.http1+"/v1/sold", address...)
+	}
+	a := ask(t, c, "GET", s.http1+"/v1/sold", address...)
+	if a.status != 402 || a.header.Get("X-Sluice-Reason") != "quota" || a.header.Get("Retry-After") == "" {
+		t.Errorf("over the quota: status %d, reason %q, Retry-After %q; want 402", a.status, a.header.Get("X-Sluice-Reason"), a.header.Get("Retry-After"))
+	}
+}
+
+// eventually waits for what NGINX's datagrams bring about.
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !happened(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: it did not happen", what)
+		}
 	}
 }
 

@@ -109,7 +109,7 @@ func TestReadmeFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := newServeCmd(&env{}).Flags()
-	for _, name := range []string{"listen", "store", "peers"} {
+	for _, name := range []string{"listen", "datagrams", "store", "peers"} {
 		def := flags.Lookup(name).DefValue
 		if name == "peers" {
 			def = "loopback"

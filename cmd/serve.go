@@ -19,11 +19,12 @@ import (
 )
 
 type serveOptions struct {
-	Policy   string
-	Listen   string
-	Store    string
-	Peers    string
-	Deadline time.Duration
+	Policy    string
+	Listen    string
+	Datagrams string
+	Store     string
+	Peers     string
+	Deadline  time.Duration
 }
 
 func newServeCmd(e *env) *cobra.Command {
@@ -47,6 +48,7 @@ Every flag is also an environment variable: --store is SLUICE_STORE.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:9180", "HOST:PORT or unix:PATH")
+	f.StringVar(&o.Datagrams, "datagrams", "127.0.0.1:9182", "HOST:PORT, UDP: where NGINX tells of the ends of requests; empty: nowhere")
 	f.StringVar(&o.Store, "store", "embedded:sluice.db", "embedded:FILE, memory, redis://..., rediss://... or unix://...")
 	f.DurationVar(&o.Deadline, "deadline", authz.DefaultDeadline, "how long a decision may wait for Redis; then on_store_down decides")
 	f.StringVar(&o.Peers, "peers", "127.0.0.0/8,::1/128", "networks that may ask, with commas between")
@@ -107,6 +109,17 @@ func runServe(e *env, o serveOptions) error {
 		return ready(policies.Load(o.Policy))
 	}, log)
 	go reloader.Run(ctx, hup)
+	if o.Datagrams != "" {
+		datagrams, err := authz.ListenDatagrams(engine, o.Datagrams, peers, log)
+		if err != nil {
+			return err
+		}
+		defer func() { log.Info("datagrams", "counts", datagrams.Counts()) }()
+		heard := make(chan struct{})
+		go func() { datagrams.Serve(ctx); close(heard) }()
+		defer func() { stop(); <-heard }()
+		log.Info("hearing", "datagrams", datagrams.Addr().String())
+	}
 	return authz.Serve(ctx, engine, authz.ServeOptions{Listen: o.Listen, Peers: peers, Log: log})
 }
 

@@ -52,7 +52,7 @@ func startStack(t *testing.T, stores ...string) *stack {
 	for _, store := range stores {
 		svc := startService(t, s.policy, store)
 		s.services = append(s.services, svc)
-		args = append(args, "--authz", svc.addr)
+		args = append(args, "--authz", svc.addr, "--datagrams", svc.datagrams)
 	}
 	run(t, args...)
 	// A loaded machine may take longer than the time within which NGINX and the
@@ -99,9 +99,10 @@ func run(t *testing.T, args ...string) {
 
 // service is a running `sluice serve`.
 type service struct {
-	addr string
-	cmd  *exec.Cmd
-	log  *logLines
+	addr      string
+	datagrams string
+	cmd       *exec.Cmd
+	log       *logLines
 }
 
 func startService(t *testing.T, policy, store string) *service {
@@ -111,7 +112,7 @@ func startService(t *testing.T, policy, store string) *service {
 
 func startServiceOn(t *testing.T, listen, policy, store string) *service {
 	t.Helper()
-	cmd := exec.Command("sluice", "serve", policy, "--listen", listen, "--store", store, "--deadline", "10s")
+	cmd := exec.Command("sluice", "serve", policy, "--listen", listen, "--store", store, "--deadline", "10s", "--datagrams", "127.0.0.1:0")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +122,8 @@ func startServiceOn(t *testing.T, listen, policy, store string) *service {
 	}
 	s := &service{cmd: cmd, log: follow(stderr)}
 	t.Cleanup(s.stop)
-	line := s.log.await(t, "serving")
-	s.addr = fmt.Sprint(line["listen"])
+	s.datagrams = fmt.Sprint(s.log.await(t, "hearing")["datagrams"])
+	s.addr = fmt.Sprint(s.log.await(t, "serving")["listen"])
 	return s
 }
 
@@ -205,6 +206,9 @@ func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("RateLimit", `"the-app";r=1`)
+	if d, err := time.ParseDuration(r.URL.Query().Get("sleep")); err == nil {
+		time.Sleep(d)
+	}
 	if status, err := strconv.Atoi(r.URL.Query().Get("status")); err == nil {
 		w.WriteHeader(status)
 	}

@@ -42,7 +42,25 @@ func (b *builder) ask(exempting bool) asking {
 		}
 		b.subject(&a, d)
 	}
+	if b.c.CountsRetries() {
+		b.retries(&a)
+	}
 	return a
+}
+
+// retries tells the service what the client says of retries: the attempt's
+// number, by the names that clients give it, and the key that repetitions share.
+func (b *builder) retries(a *asking) {
+	m := newMap(join(isSet("http_x_retry_attempt"), part{lit: "|"}, isSet("http_retry_attempt"), part{lit: "|"}, isSet("http_x_stainless_retry_count")),
+		"sluice_is_retry", "A retry, by its own word.")
+	m.otherwise(none())
+	m.line(ownRegex(`(?:^|\|)0*[1-9][0-9]{0,8}(?:\||\z)`), word("1"))
+	key := newMap(word("$http_idempotency_key"), "sluice_idempotency")
+	key.otherwise(none())
+	key.line(ownRegex(fmt.Sprintf(`^[\x20-\x7e]{1,%d}\z`, policies.MaxValue)), word("$http_idempotency_key"))
+	a.blocks = append(a.blocks, m, key)
+	a.set(policies.HeaderRetry, word("$sluice_is_retry"))
+	a.set(policies.HeaderIdempotency, word("$sluice_idempotency"))
 }
 
 func (a *asking) set(name string, value Token) {

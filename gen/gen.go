@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
+	"time"
 
 	"sluice/geo"
 	"sluice/policies"
@@ -43,7 +45,7 @@ type Options struct {
 
 // waitMargin is what the service is given to answer, besides the time it may hold
 // a request.
-const waitMargin = "200ms"
+const waitMargin = 200 * time.Millisecond
 
 // Render turns a compiled policy into files. It reads and writes nothing else,
 // and the same input gives the same bytes.
@@ -130,7 +132,7 @@ func (b *builder) render(out *output) {
 	}
 	if asked {
 		http.Answers, http.Sent = answers, a.blocks
-		out.file("sluice/ask.conf", "ask.conf.tmpl", askView{b.stamp, a.headers, word(waitMargin)})
+		out.file("sluice/ask.conf", "ask.conf.tmpl", askView{b.stamp, a.headers, word(milliseconds(b.c.LongestWait() + waitMargin))})
 		out.file("sluice/vars.conf", "vars.conf.tmpl", varsView{b.stamp, vars})
 	}
 	out.file("sluice/real_ip.conf", "real_ip.conf.tmpl", b.client())
@@ -147,7 +149,7 @@ func (b *builder) render(out *output) {
 func (b *builder) renderLocations(out *output) {
 	patterns := append([]string{""}, hosts(b.c)...)
 	full := nginxView{Stamp: b.stamp, Listen: b.addresses(b.opt.Listen)}
-	full.Ends = b.ends()
+	full.Ends = b.c.Settles()
 	if b.c.Client.ProxyProtocol {
 		full.Suffix = word("proxy_protocol")
 	}
@@ -217,11 +219,5 @@ func (b *builder) pads() []block {
 	return out
 }
 
-// ends tells whether the service has to know when requests end: some limit
-// counts those that are still running.
-func (b *builder) ends() bool {
-	running := func(l policies.Limit) bool { return l.Concurrency > 0 }
-	return slices.ContainsFunc(b.c.Limits, running) ||
-		slices.ContainsFunc(b.c.Plans, func(p policies.Plan) bool { return slices.ContainsFunc(p.Limits, running) }) ||
-		slices.ContainsFunc(b.c.Routes, func(r policies.Route) bool { return slices.ContainsFunc(r.Limits, running) })
-}
+// milliseconds is a duration as NGINX has it.
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"iter"
 	"net/netip"
 	"slices"
 	"time"
@@ -322,31 +323,61 @@ func (l *Limit) Counts(status int) bool {
 
 // Settles tells whether any limit does: then NGINX must tell when requests end.
 func (c *Compiled) Settles() bool {
-	any := func(limits []Limit) bool {
-		return slices.ContainsFunc(limits, func(l Limit) bool { return l.Settles() })
+	for l := range c.limits() {
+		if l.Settles() {
+			return true
+		}
 	}
-	return any(c.Limits) ||
-		slices.ContainsFunc(c.Plans, func(p Plan) bool { return any(p.Limits) }) ||
-		slices.ContainsFunc(c.Routes, func(r Route) bool { return any(r.Limits) })
+	return false
+}
+
+// CountsRetries tells whether any limit does: then NGINX must tell of them.
+func (c *Compiled) CountsRetries() bool {
+	for l := range c.limits() {
+		if l.Kind == KindRetries {
+			return true
+		}
+	}
+	return false
 }
 
 // LongestWait is the longest that any request may be held for tokens to come.
 func (c *Compiled) LongestWait() time.Duration {
 	longest := time.Duration(0)
-	look := func(limits []Limit) {
-		for i := range limits {
-			longest = max(longest, limits[i].Wait)
-		}
-	}
-	look(c.Limits)
-	for i := range c.Plans {
-		look(c.Plans[i].Limits)
-	}
-	for i := range c.Tenants {
-		look(c.Tenants[i].Limits)
-	}
-	for i := range c.Routes {
-		look(c.Routes[i].Limits)
+	for l := range c.limits() {
+		longest = max(longest, l.Wait)
 	}
 	return longest
+}
+
+// limits are all limits of the service, those of tenants with their numbers.
+func (c *Compiled) limits() iter.Seq[*Limit] {
+	return func(yield func(*Limit) bool) {
+		each := func(limits []Limit) bool {
+			for i := range limits {
+				if !yield(&limits[i]) {
+					return false
+				}
+			}
+			return true
+		}
+		if !each(c.Limits) {
+			return
+		}
+		for i := range c.Plans {
+			if !each(c.Plans[i].Limits) {
+				return
+			}
+		}
+		for i := range c.Routes {
+			if !each(c.Routes[i].Limits) {
+				return
+			}
+		}
+		for i := range c.Tenants {
+			if !each(c.Tenants[i].Limits) {
+				return
+			}
+		}
+	}
 }

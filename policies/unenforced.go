@@ -45,24 +45,16 @@ func unenforcedLimits(p *Policy, f *findings) {
 	for path, l := range limitSpecs(p) {
 		f.notYetPer(path, l.Per)
 		f.notYet(path,
-			key{"window", l.Window != nil}, key{"quota", l.Quota != nil}, key{"concurrency", l.Concurrency != nil}, key{"retries", l.Retries != nil},
-			key{"wait", l.Wait != nil}, key{"sync", l.Sync != ""}, key{"reserve", l.Reserve != nil},
-			key{"count", l.Count != nil && l.Count.Statuses != nil}, key{"notify", l.Notify != nil})
+			key{"accounting", l.Accounting == AccountingSoft}, key{"sync", l.Sync != ""}, key{"notify", l.Notify != nil})
 	}
 }
 
 func unenforcedTenants(p *Policy, f *findings) {
 	for i := range p.Tenants {
 		t, path := &p.Tenants[i], elem("tenants", i)
-		f.notYet(path, key{"claim", t.Claim != ""}, key{"cert_sha256", t.CertSHA256 != nil}, key{"grants", t.Grants != nil})
+		f.notYet(path, key{"claim", t.Claim != ""}, key{"cert_sha256", t.CertSHA256 != nil})
 		for j := range t.Keys {
 			f.notYet(elem(field(path, "keys"), j), key{"simulate", t.Keys[j].Simulate != ""})
-		}
-		for _, name := range sortedKeys(t.Overrides) {
-			o := t.Overrides[name]
-			f.notYet(field(field(path, "overrides"), string(name)),
-				key{"wait", o.Wait != nil}, key{"window", o.Window != nil}, key{"quota", o.Quota != nil}, key{"overage", o.Overage != nil},
-				key{"concurrency", o.Concurrency != nil}, key{"retries", o.Retries != nil})
 		}
 	}
 }
