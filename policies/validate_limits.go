@@ -119,11 +119,21 @@ func (f *findings) bucket(path string, all, own *LimitSpec) {
 	case own.Burst != nil && *own.Burst < 1:
 		f.errorf(field(path, "burst"), ruleBurst, "a bucket of %d holds nothing, so nothing would ever pass; want 1 or more, or an access rule with deny", *own.Burst)
 	}
+	f.largestBurst(path, own.Burst)
 	if own.Wait != nil || own.Sync != "" || own.Mode != "" {
 		f.wait(path, all.Wait, all)
 	}
 	if own.Reserve != nil {
 		f.reserve(field(path, "reserve"), own.Reserve)
+	}
+}
+
+// maxBurst is the largest bucket that every store counts exactly, in units.
+const maxBurst = 1_000_000_000
+
+func (f *findings) largestBurst(path string, burst *Count) {
+	if burst != nil && *burst > maxBurst {
+		f.errorf(field(path, "burst"), ruleBurst, "%d is more than a bucket can count exactly; want at most %d", *burst, int64(maxBurst))
 	}
 }
 

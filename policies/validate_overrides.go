@@ -88,6 +88,7 @@ func (f *findings) overrideNumbers(path string, l *LimitSpec, o *OverrideSpec) {
 	if o.Burst != nil && *o.Burst < 1 && l.Rate != nil {
 		f.errorf(field(path, "burst"), ruleBurst, "a bucket of %d holds nothing, so nothing would ever pass; want 1 or more, or disabled: true for the tenant", *o.Burst)
 	}
+	f.largestBurst(path, o.Burst)
 	if l.Rate != nil {
 		f.wait(path, o.Wait, l)
 	}

@@ -39,7 +39,7 @@ const (
 	rulePerGlobal     = "per-global"            // global where it cannot be
 	rulePerForwarded  = "per-forwarded"         // a header that the client invents
 	rulePerNever      = "per-never"             // a dimension that no source gives
-	ruleBurst         = "burst"                 // a bucket that holds nothing
+	ruleBurst         = "burst"                 // a bucket that holds nothing, or too much
 	ruleWait          = "wait"                  // a wait too long, or on what cannot wait
 	ruleReserve       = "reserve"               // shares that cannot be kept
 	ruleLog           = "window-log"            // more than a log keeps
