@@ -12,6 +12,7 @@ type renderOptions struct {
 	Policy string
 	Out    string
 	Check  bool
+	Shrunk bool // lists of trusted proxies may have lost half
 	Geo    geoOptions
 	Gen    gen.Options
 }
@@ -35,6 +36,7 @@ when DIR differs from what would be.`,
 	o.Geo.flags(f)
 	f.StringVar(&o.Out, "out", "", "the directory of nginx.conf (required)")
 	f.BoolVar(&o.Check, "check", false, "compare with DIR instead of writing; exit 1 on drift")
+	f.BoolVar(&o.Shrunk, "accept-shrunk", false, "render although a list file of trusted proxies lost half of its entries since DIR was rendered")
 	f.BoolVar(&o.Gen.Full, "full", false, "also write a whole nginx.conf")
 	f.StringArrayVar(&o.Gen.Authz, "authz", []string{"127.0.0.1:9180"}, "where the service listens: HOST:PORT or unix:PATH (repeatable)")
 	f.StringArrayVar(&o.Gen.Datagrams, "datagrams", []string{"127.0.0.1:9182"}, "where completion datagrams go: HOST:PORT (repeatable)")
@@ -62,6 +64,11 @@ func runRender(e *env, o renderOptions) error {
 	if err != nil {
 		return fmt.Errorf("cannot render policy %q: %w", o.Policy, err)
 	}
+	if !o.Shrunk {
+		if err := checkShrunk(e, files, o.Out); err != nil {
+			return err
+		}
+	}
 	if o.Check {
 		return checkDrift(e, files, o.Out)
 	}
@@ -70,6 +77,24 @@ func runRender(e *env, o renderOptions) error {
 	}
 	_, err = fmt.Fprintf(e.Out, "%s: %s, policy %s\n", o.Out, plural(len(files), "file"), c.Hash)
 	return err
+}
+
+// checkShrunk refuses lists of trusted proxies that look cut short: what they
+// lack would count as clients, and one of them as a whole continent.
+func checkShrunk(e *env, files gen.Files, dir string) error {
+	shrunk, err := files.Shrunk(dir)
+	if err != nil {
+		return fmt.Errorf("cannot compare with %q: %w", dir, err)
+	}
+	for _, s := range shrunk {
+		if _, err := fmt.Fprintf(e.Err, "%s; want the whole list, or --accept-shrunk when it is right\n", s); err != nil {
+			return err
+		}
+	}
+	if len(shrunk) > 0 {
+		return errNo
+	}
+	return nil
 }
 
 // checkDrift says how a directory differs from what would be rendered.

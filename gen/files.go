@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+
+	"sluice/policies"
 )
 
 // Files are rendered files: name below the directory, with slashes, to content.
@@ -31,12 +34,15 @@ func stamped(content []byte) bool { return bytes.HasPrefix(content, []byte(stamp
 // Names are the names of all files, sorted.
 func (f Files) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// manifest lists the files, and itself.
-func manifest(stamp Token, f Files) []byte {
+// manifest lists the files, and itself, and says how long the lists were.
+func manifest(stamp Token, f Files, lists []policies.ListFile) []byte {
 	var b bytes.Buffer
 	b.WriteString(stamp.text + "\n# All files of this rendering; what is no longer listed is removed by the next one.\n")
 	for _, name := range slices.Sorted(slices.Values(append(f.Names(), manifestName))) {
 		b.WriteString(name + "\n")
+	}
+	for _, l := range lists {
+		b.WriteString(listLine + strconv.Itoa(l.Entries) + " in " + comment(l.Name).text + "\n")
 	}
 	return b.Bytes()
 }

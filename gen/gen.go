@@ -64,7 +64,7 @@ func Render(c *policies.Compiled, opt Options) (Files, error) {
 	if out.err != nil {
 		return nil, out.err
 	}
-	out.files[manifestName] = manifest(b.stamp, out.files)
+	out.files[manifestName] = manifest(b.stamp, out.files, c.Client.Lists)
 	return out.files, nil
 }
 

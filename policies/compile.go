@@ -57,6 +57,11 @@ func compileClient(s *ClientIPSpec) ClientRules {
 		rules.IPv6Prefix = *s.IPv6Prefix
 	}
 	rules.Trusted = networks(s.TrustedProxies)
+	for _, e := range s.TrustedProxies {
+		if e.File != "" {
+			rules.Lists = append(rules.Lists, ListFile{string(e.File), len(e.Items)})
+		}
+	}
 	rules.DenyDirect = s.Direct == DirectDeny
 	if len(rules.Trusted) > 0 {
 		rules.ProxyProtocol = s.Header == ProxyProtocol

@@ -40,6 +40,14 @@ type ClientRules struct {
 	ProxyProtocol bool
 	DenyDirect    bool
 	IPv6Prefix    int
+	// Lists are the files that Trusted came out of, in part.
+	Lists []ListFile
+}
+
+// ListFile is a file with entries, as it was read.
+type ListFile struct {
+	Name    string // as the policy names it
+	Entries int
 }
 
 // Identity says which credentials count.
