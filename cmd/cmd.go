@@ -81,6 +81,7 @@ at the edge, and into a service that NGINX asks about everything else.`,
 	root.SetErr(e.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
+		newInitCmd(e),
 		newValidateCmd(e),
 		newRenderCmd(e),
 		newServeCmd(e),

@@ -81,8 +81,8 @@ func (im *importer) authenticator() {
 		d := list[0]
 		switch a := im.draft.auth; {
 		case a == nil:
-			if err := new(policies.Path).UnmarshalText([]byte(d.Arg(0))); err != nil {
-				im.note(d.Place, "%s: %v", d, err)
+			if err := new(policies.Path).UnmarshalText([]byte(d.Arg(0))); err != nil || reserved(d.Arg(0)) {
+				im.note(d.Place, "%s: no location that a policy could name", d)
 				continue
 			}
 			im.draft.auth = &auth{location: d.Arg(0), from: d.Place}

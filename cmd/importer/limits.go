@@ -15,7 +15,6 @@ type zone struct {
 	*nginxconf.Directive
 	rate   string
 	expect int
-	uses   int // different bursts and numbers that it is used with
 }
 
 // findZones reads the zones. A zone may be for requests and another of the

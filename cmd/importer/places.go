@@ -153,7 +153,7 @@ func (im *importer) locationOf(l *nginxconf.Directive) *place {
 	default:
 		return nil
 	}
-	if err == nil && strings.HasPrefix(p.match, strings.TrimSuffix(policies.AuthPrefix, "/")) {
+	if err == nil && reserved(strings.TrimPrefix(p.match, "^")) {
 		return nil
 	}
 	if err != nil {
@@ -161,6 +161,11 @@ func (im *importer) locationOf(l *nginxconf.Directive) *place {
 		return nil
 	}
 	return p
+}
+
+// reserved tells of paths that are Sluice's own.
+func reserved(path string) bool {
+	return strings.HasPrefix(path, strings.TrimSuffix(policies.AuthPrefix, "/"))
 }
 
 var (

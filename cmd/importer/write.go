@@ -42,7 +42,7 @@ func (im *importer) write() []byte {
 		for _, l := range d.limits {
 			remark := ""
 			if l.remark != "" {
-				remark = "; " + l.remark
+				remark = "; " + clean(l.remark)
 			}
 			line("    %s: {%s}  # %s%s", scalar(l.name), strings.Join(l.fields(), ", "), from(l.from...), remark)
 		}

@@ -77,16 +77,15 @@ func (c *checker) satisfy(p *protected) {
 	if !p.has("satisfy", nil) {
 		return
 	}
-	for b := p.Directive; b != nil; b = b.Parent {
-		for _, d := range own(b, "satisfy") {
-			switch {
-			case b == p.Directive:
-				c.errorf(d, "satisfy-any", "the route %s says satisfy all, and NGINX refuses a second one in a location; want this line gone, and what may pass in the policy's access rules", p.route)
-			case d.Arg(0) == "any":
-				c.warnf(p.include, "satisfy-any", "satisfy any of %s does not hold here: the service must allow, and so must allow, deny and auth_basic; want what may pass in the policy's access rules", d.Place)
-			}
-			return
-		}
+	at := level(p.Directive, "satisfy")
+	if at == nil {
+		return
+	}
+	switch d := own(at, "satisfy")[0]; {
+	case at == p.Directive:
+		c.errorf(d, "satisfy-any", "the route %s says satisfy all, and NGINX refuses a second one in a location; want this line gone, and what may pass in the policy's access rules", p.route)
+	case d.Arg(0) == "any":
+		c.warnf(p.include, "satisfy-any", "satisfy any of %s does not hold here: the service must allow, and so must allow, deny and auth_basic; want what may pass in the policy's access rules", d.Place)
 	}
 }
 
@@ -97,18 +96,15 @@ func (c *checker) authenticator(p *protected) {
 		return
 	}
 	const want = "want identity.sources: auth_request in the policy, which asks both"
-	for b := p.Directive; b != nil; b = b.Parent {
-		for _, d := range own(b, "auth_request") {
-			if d.Arg(0) == "off" && b != p.Directive {
-				return
-			}
-			if b == p.Directive {
-				c.errorf(d, "second-auth-request", "the route %s has the auth_request of this location, and NGINX refuses a second one; %s", p.route, want)
-			} else {
-				c.errorf(p.include, "auth-request-lost", "auth_request %s of %s does not hold here: the route %s has its own in its place, so this location is no longer protected by yours; %s", d.Arg(0), d.Place, p.route, want)
-			}
-			return
-		}
+	at := level(p.Directive, "auth_request")
+	if at == nil {
+		return
+	}
+	switch d := own(at, "auth_request")[0]; {
+	case at == p.Directive:
+		c.errorf(d, "second-auth-request", "the route %s has the auth_request of this location, and NGINX refuses a second one; %s", p.route, want)
+	case d.Arg(0) != "off":
+		c.errorf(p.include, "auth-request-lost", "auth_request %s of %s does not hold here: the route %s has its own in its place, so this location is no longer protected by yours; %s", d.Arg(0), d.Place, p.route, want)
 	}
 }
 

@@ -37,7 +37,7 @@ func (c *checker) formats() {
 }
 
 func (c *checker) format(d *nginxconf.Directive, secret, query []string) {
-	for _, w := range d.Args[1:] {
+	for _, w := range d.Args[min(1, len(d.Args)):] {
 		for _, name := range nginxconf.Variables(w.Text) {
 			switch {
 			case slices.Contains(secret, name):

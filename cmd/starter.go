@@ -1,0 +1,42 @@
+package cmd
+
+// starterPolicy is the policy that init writes. What is commented out in it is
+// a policy too: a test takes the marks away.
+const starterPolicy = `# A policy of Sluice: who may send how much. Check it with sluice validate.
+version: 1
+
+# Who the client is: whoever opens the connection. Behind a load balancer or a
+# CDN that is always the same address; then say which proxies may name the client.
+# client_ip:
+#   trusted_proxies: [10.0.0.0/8]
+#   header: X-Forwarded-For
+
+# What NGINX decides alone, on each node, before anything else.
+edge:
+  access:                              # the first rule that fits decides
+    - {name: blocked, deny: {cidrs: [192.0.2.0/24]}}  # an example: no real client is here
+  limits:
+    per_ip: {per: ip, rate: 20/s, burst: 40}          # 20 requests a second, 40 at once
+    login: {per: ip, rate: 10/m, burst: 5, routes: [login]}
+
+# What the service decides, for all nodes together: sluice serve. Take the marks
+# away when you have customers with API keys; sluice key new makes one.
+# identity:
+#   sources: [{api_key: {header: X-API-Key}}]
+#   missing: {plan: anonymous}         # no key: a client is its address
+# plans:
+#   anonymous:
+#     limits: {speed: {per: ip, rate: 1/s, burst: 10}}
+#   paid:
+#     limits: {speed: {per: key, rate: 50/s, burst: 100}}
+# tenants:
+#   - id: example
+#     plan: paid
+#     keys: [{id: example-1, sha256: aff85b06e3327cdb725a9e56ca5ddc5a72a358d21f38b621e3f4dbf2ccef43bc}]
+
+# Which requests are which. NGINX chooses: an exact path, else the longest prefix.
+routes:
+  - {name: health, match: {exact: /healthz}, exempt: true}  # nothing counts a health check
+  - {name: login, match: {exact: /login}}
+  - {name: site, match: {prefix: /}}
+`
