@@ -171,7 +171,7 @@ func limitTitle(l *policies.EdgeLimit) string {
 	}
 	by := " for each " + strings.Join(per, " and ")
 	if l.Connections > 0 {
-		return fmt.Sprintf("%d requests at a time", l.Connections) + by
+		return fmt.Sprintf("%d requests at a time", l.Connections) + by + ". On HTTP/2 every open stream counts"
 	}
 	unit := "second"
 	if l.Rate.Per == time.Minute {
