@@ -53,8 +53,13 @@ func (n *node) run(ctx context.Context, args []any) (string, error) {
 }
 
 // warm makes the connections that the pipeline will want, and loads the scripts:
-// a first storm that dials is a storm that misses its deadlines.
+// a first storm that dials is a storm that misses its deadlines. Two that warm at
+// the same time would each hold a part of the pool and wait for the rest.
 func (n *node) warm(ctx context.Context) error {
+	if err := n.lock(ctx); err != nil {
+		return err
+	}
+	defer n.unlock()
 	conns := make([]*redis.Conn, min(n.client.Options().PoolSize, poolSize))
 	for i := range conns {
 		conns[i] = n.client.Conn()
@@ -71,21 +76,26 @@ func (n *node) warm(ctx context.Context) error {
 // load loads the scripts, unless somebody has since the caller looked: a thousand
 // decisions that meet an empty server load them once.
 func (n *node) load(ctx context.Context, seen uint64) error {
-	select {
-	case n.loading <- struct{}{}:
-		defer func() { <-n.loading }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := n.lock(ctx); err != nil {
+		return err
 	}
+	defer n.unlock()
 	if n.loads.Load() != seen {
 		return nil
 	}
-	if err := n.loadAll(ctx, n.client); err != nil {
-		return err
-	}
-	n.loads.Add(1)
-	return nil
+	return n.loadAll(ctx, n.client)
 }
+
+func (n *node) lock(ctx context.Context) error {
+	select {
+	case n.loading <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (n *node) unlock() { <-n.loading }
 
 func (n *node) loadAll(ctx context.Context, client redis.Scripter) error {
 	for _, s := range n.scripts {
@@ -93,5 +103,6 @@ func (n *node) loadAll(ctx context.Context, client redis.Scripter) error {
 			return err
 		}
 	}
+	n.loads.Add(1)
 	return nil
 }

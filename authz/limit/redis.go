@@ -95,6 +95,9 @@ func (r *Redis) Settle(ctx context.Context, id []byte, ops []Op, deltas []int64)
 	if len(ops) == 0 {
 		return nil
 	}
+	if r.apart(ops) {
+		return r.settleParts(ctx, id, ops, deltas)
+	}
 	_, err := r.call(ctx, verbSettle, ops, deltas, id)
 	return err
 }
@@ -104,6 +107,9 @@ func (r *Redis) Reset(ctx context.Context, ops []Op) error {
 	checkOps(ops, len(ops))
 	if len(ops) == 0 {
 		return nil
+	}
+	if r.apart(ops) {
+		return r.resetParts(ctx, ops)
 	}
 	_, err := r.call(ctx, verbReset, ops, nil, nil)
 	return err
@@ -116,6 +122,9 @@ func (r *Redis) step(ctx context.Context, v verb, ops []Op, states []State) (int
 	checkTake(ops, states)
 	if len(ops) == 0 {
 		return -1, nil
+	}
+	if r.apart(ops) {
+		return r.stepParts(ctx, v, ops, states)
 	}
 	if err := r.trip(ctx, v, ops, states); err != nil {
 		return -1, err

@@ -3,6 +3,7 @@ package limit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -118,8 +119,8 @@ func TestRedisFaults(t *testing.T) {
 			stop := make(chan struct{})
 			wait := c.load(t, 24, stop, store, op)
 			rng := rand.New(rand.NewPCG(1, 2))
-			for range 40 {
-				time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
+			for range 25 {
+				time.Sleep(time.Duration(20+rng.IntN(40)) * time.Millisecond)
 				proxy.Requests(faults[0])
 				proxy.Replies(faults[1])
 				time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
@@ -138,5 +139,32 @@ func TestRedisFaults(t *testing.T) {
 			c.prompt(t)
 			used(t, store, op) // it works again
 		})
+	}
+}
+
+// Replies that come twice must not be taken for the next decision's: of a limit of
+// 100 not more than 100 pass.
+func TestRedisRepliesThatComeTwice(t *testing.T) {
+	t.Parallel()
+	proxy := limittest.StartProxy(t, limittest.StartRedis(t))
+	store := openRedis(t, proxy.Addr, limit.RedisOptions{})
+	takeOne(t, store, speed(1))
+	for round := range 20 {
+		op := large("acme")
+		op.Key, op.Burst = fmt.Appendf(nil, "sluice:{acme}:%d", round), 100
+		var c tally
+		stop := make(chan struct{})
+		wait := c.load(t, 32, stop, store, op)
+		for range 10 {
+			proxy.Replies(limittest.Repeat)
+			time.Sleep(2 * time.Millisecond)
+			proxy.Replies(limittest.Pass)
+			time.Sleep(2 * time.Millisecond)
+		}
+		close(stop)
+		wait()
+		if n := c.passed.Load(); n > 100 {
+			t.Errorf("%d of 100 passed; %d were refused, %d failed", n, c.refused.Load(), c.failed.Load())
+		}
 	}
 }
