@@ -46,12 +46,17 @@ func startWith(t testing.TB, policy string, change func(f Files, listen string))
 
 func startCompiled(t testing.TB, c *policies.Compiled, change func(f Files, listen string)) *stack {
 	t.Helper()
+	return startOptions(t, c, Options{}, change)
+}
+
+// startOptions adds what a running NGINX needs to the options.
+func startOptions(t testing.TB, c *policies.Compiled, opt Options, change func(f Files, listen string)) *stack {
+	t.Helper()
 	gentest.Binary(t)
 	s := &stack{t: t, authz: gentest.StartAuthz(t), app: gentest.StartApp(t), addr: gentest.FreePort(t)}
-	files, err := Render(c, Options{
-		Version: "test", Full: true, Listen: []string{s.addr},
-		Authz: []string{s.authz.Addr}, Upstreams: []string{s.app.Addr},
-	})
+	opt.Version, opt.Full, opt.Listen = "test", true, []string{s.addr}
+	opt.Authz, opt.Upstreams = []string{s.authz.Addr}, []string{s.app.Addr}
+	files, err := Render(c, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
