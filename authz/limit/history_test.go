@@ -33,6 +33,9 @@ func TestStoresAgree(t *testing.T) {
 			t.Fatalf("at step %d", step)
 		}
 	}
+	if rare := p.Rare(20); len(rare) > 0 {
+		t.Errorf("the history hardly shows %q", rare)
+	}
 }
 
 // Short histories, for which rapid finds the shortest that disagrees.

@@ -121,12 +121,15 @@ func (c *cell) settle(op *Op, delta int64) (grown int) {
 	switch op.Kind {
 	case Rate, Retries:
 		stored := bucketOf(&c.entry.words)
-		b, _ := stored.adopt(op, c.now)
-		b.settle(delta, c.now)
-		c.entry.words = b.words()
+		if b, _ := stored.adopt(op, c.now); delta > 0 || !b.full(c.now) {
+			b.settle(delta, c.now)
+			c.entry.words = b.words()
+		}
 	case FixedWindow, SlidingWindow:
-		w := windowOf(&c.entry.words).roll(op, c.now)
-		if w.settle(op, op.Stamp, delta) {
+		stored := windowOf(&c.entry.words)
+		w := stored.roll(op, c.now)
+		// What was never counted there may have been dropped already.
+		if stored.length == w.length && stored.start >= op.Stamp && w.settle(op, op.Stamp, delta) {
 			c.entry.words = w.words()
 		}
 	case Quota:

@@ -34,7 +34,7 @@ local function windows(sliding)
     if sliding then
       counted = counted + w.last - muldiv(math.max(0, now - w.start), w.last, op.b)
     end
-    op.window, op.stored = w, stored ~= nil
+    op.window, op.stored = w, stored and stored.start
     op.fits = counted + op.cost <= op.a
   end
 
@@ -46,7 +46,7 @@ local function windows(sliding)
 
   local function settle(op)
     local w = op.window
-    if not op.stored then return end
+    if not op.stored or op.stored < op.d then return end
     if w.start == op.d then
       w.count = math.min(math.max(0, w.count + op.cost), MAX)
     elseif sliding and w.start - op.b == op.d then

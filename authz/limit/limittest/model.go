@@ -1,30 +1,43 @@
 package limittest
 
 import (
-	"math/big"
 	"time"
 
 	"sluice/authz/limit"
 )
 
-// Model is a token bucket store as one would explain it: one at a time, one map,
-// integers without an end, and no thought of speed. The stores must answer as it
-// does. It never drops a key.
+// Model is a store as one would explain it: one step at a time, a map for each
+// kind, integers without an end, and no thought of speed. The stores must answer
+// as it does. It never drops a key.
 type Model struct {
-	now  func() time.Time
-	keys map[string]modelBucket
+	now     func() time.Time
+	buckets map[string]modelBucket
+	windows map[string]modelWindow
+	logs    map[string]modelLog
+	quotas  map[string]modelQuota
+	leases  map[string]map[string]time.Time // by key and id: when they are over
+	charged map[string]modelMark            // by key and id of quotas
+	settled map[string]modelMark            // by first key and id of corrections
 }
 
-type modelBucket struct {
-	level   *big.Int // micro-units at the time of the last write
-	written time.Time
-	refill  limit.Refill
-	burst   int64
+// modelMark remembers that an id made something happen.
+type modelMark struct {
+	at    time.Time
+	stamp int64
 }
 
 // NewModel makes an empty model.
 func NewModel(now func() time.Time) *Model {
-	return &Model{now: now, keys: map[string]modelBucket{}}
+	return &Model{
+		now:     now,
+		buckets: map[string]modelBucket{},
+		windows: map[string]modelWindow{},
+		logs:    map[string]modelLog{},
+		quotas:  map[string]modelQuota{},
+		leases:  map[string]map[string]time.Time{},
+		charged: map[string]modelMark{},
+		settled: map[string]modelMark{},
+	}
 }
 
 // Take answers as limit.Store's Take.
@@ -37,12 +50,9 @@ func (m *Model) Peek(ops []limit.Op, states []limit.State) { m.step(ops, states,
 
 func (m *Model) step(ops []limit.Op, states []limit.State, charge bool) int {
 	now := m.now()
-	buckets := make([]modelBucket, len(ops))
-	renumbered := make([]bool, len(ops))
 	pass := true
 	for i, op := range ops {
-		buckets[i], renumbered[i] = m.look(op, now)
-		states[i] = buckets[i].state(op, now)
+		states[i] = m.look(op, now)
 		if !states[i].Fits && !op.Shadow {
 			pass = false
 		}
@@ -51,109 +61,147 @@ func (m *Model) step(ops []limit.Op, states []limit.State, charge bool) int {
 		if !charge {
 			break
 		}
-		if renumbered[i] {
-			m.keys[string(op.Key)] = buckets[i]
-		}
-		if pass && states[i].Fits {
-			b := buckets[i].charged(op, now)
-			m.keys[string(op.Key)] = b
-			after := b.state(op, now)
-			states[i].Remaining, states[i].Reset = after.Remaining, after.Reset
+		m.renumber(op, now)
+		if states[i].Fits && (pass || op.Kind == limit.Retries) && !m.knows(op, now) {
+			delay := m.charge(op, now)
+			states[i] = m.look(op, now)
+			states[i].Fits, states[i].Wait, states[i].Delay = true, 0, delay
 		}
 	}
 	return longest(ops, states)
 }
 
-// look is the bucket under the numbers of op, and whether these are new to it.
-func (m *Model) look(op limit.Op, now time.Time) (b modelBucket, renumbered bool) {
-	b, found := m.keys[string(op.Key)]
-	if !found {
-		return modelBucket{level: micro(op.Burst), written: now, refill: op.Refill, burst: op.Burst}, false
+// knows tells whether the op's id has been charged already.
+func (m *Model) knows(op limit.Op, now time.Time) bool {
+	switch op.Kind {
+	case limit.Quota:
+		mark, found := m.charged[string(op.Key)+"#"+string(op.ID)]
+		return len(op.ID) > 0 && found && now.Sub(mark.at) < limit.Remember
+	case limit.Concurrency:
+		return m.leases[string(op.Key)][string(op.ID)].After(now)
 	}
-	adopted := modelBucket{level: b.at(now), written: later(b.written, now), refill: op.Refill, burst: op.Burst}
-	if adopted.level.Cmp(micro(b.burst)) == 0 { // full: as if it had never been used
-		adopted.level = micro(op.Burst)
-		return adopted, false
-	}
-	if b.refill == op.Refill && b.burst == op.Burst {
-		return b, false
-	}
-	if adopted.level.Cmp(micro(op.Burst)) > 0 {
-		adopted.level = micro(op.Burst)
-	}
-	return adopted, true
+	return false
 }
 
-// at is the level at now, at the speed that was written.
-func (b modelBucket) at(now time.Time) *big.Int {
-	age := now.Sub(b.written).Microseconds()
-	if age < 0 {
-		age = 0
+// look is what the op would be answered if it were alone and not charged.
+func (m *Model) look(op limit.Op, now time.Time) limit.State {
+	key := string(op.Key)
+	switch op.Kind {
+	case limit.Rate, limit.Retries:
+		b, _ := m.bucket(op, now)
+		return b.state(op, now)
+	case limit.FixedWindow, limit.SlidingWindow:
+		return m.windows[key].roll(op, now).state(op, now)
+	case limit.LogWindow:
+		return m.logs[key].under(op).state(op, now)
+	case limit.Quota:
+		s := m.quotas[key].roll(op, now).state(op, now)
+		if m.knows(op, now) {
+			s.Fits, s.Wait, s.Stamp = true, 0, m.charged[key+"#"+string(op.ID)].stamp
+		}
+		return s
 	}
-	level := new(big.Int).Mul(big.NewInt(age), big.NewInt(b.refill.Micro))
-	level.Div(level, big.NewInt(b.refill.Period))
-	level.Add(level, b.level)
-	if size := micro(b.burst); level.Cmp(size) > 0 {
-		return size
+	held := int64(0)
+	for _, over := range m.leases[key] {
+		if over.After(now) {
+			held++
+		}
 	}
-	return level
-}
-
-func (b modelBucket) charged(op limit.Op, now time.Time) modelBucket {
-	b.level = new(big.Int).Sub(b.at(now), micro(op.Cost))
-	b.written = later(b.written, now)
-	return b
-}
-
-func (b modelBucket) state(op limit.Op, now time.Time) limit.State {
-	level := b.at(now)
-	s := limit.State{
-		Fits:      level.Cmp(micro(op.Cost)) >= 0,
-		Remaining: new(big.Int).Div(level, big.NewInt(limit.Unit)).Int64(),
-		Reset:     b.until(micro(b.burst), now),
-	}
-	if op.Cost > op.Burst {
-		s.Wait = limit.Never
-	} else if !s.Fits {
-		s.Wait = b.until(micro(op.Cost), now)
+	s := limit.State{Fits: held < op.Max || m.knows(op, now), Used: held, Remaining: max(0, op.Max-held)}
+	if !s.Fits {
+		s.Wait = time.Second
+		if op.Max == 0 {
+			s.Wait = limit.Never
+		}
 	}
 	return s
 }
 
-// until is the time from now until level is held: the smallest whole number of
-// microseconds after the last write that is enough, less what has passed. No
-// time is longer than 285 years.
-func (b modelBucket) until(level *big.Int, now time.Time) time.Duration {
-	if b.at(now).Cmp(level) >= 0 {
-		return 0
+// renumber writes new numbers of buckets, charged or not.
+func (m *Model) renumber(op limit.Op, now time.Time) {
+	if op.Kind == limit.Rate || op.Kind == limit.Retries {
+		if b, renumbered := m.bucket(op, now); renumbered {
+			m.buckets[string(op.Key)] = b
+		}
 	}
-	missing := new(big.Int).Sub(level, b.level)
-	exact := new(big.Rat).SetFrac(missing.Mul(missing, big.NewInt(b.refill.Period)), big.NewInt(b.refill.Micro))
-	const most = 1<<53 - 1
-	micros := ceil(exact)
-	if micros.Cmp(big.NewInt(most)) >= 0 {
-		return most * time.Microsecond
-	}
-	return time.Duration(min(most, micros.Int64()-now.Sub(b.written).Microseconds())) * time.Microsecond
 }
 
-func ceil(r *big.Rat) *big.Int {
-	quotient, rest := new(big.Int).QuoRem(r.Num(), r.Denom(), new(big.Int))
-	if rest.Sign() > 0 {
-		quotient.Add(quotient, big.NewInt(1))
+// charge takes what fits, and tells how long the answer must be held.
+func (m *Model) charge(op limit.Op, now time.Time) (delay time.Duration) {
+	key := string(op.Key)
+	switch op.Kind {
+	case limit.Rate, limit.Retries:
+		b, _ := m.bucket(op, now)
+		if op.MaxWait > 0 && op.Reserve == 0 {
+			delay = b.until(micro(op.Cost), now)
+		}
+		m.buckets[key] = b.charged(op.Cost, now)
+	case limit.FixedWindow, limit.SlidingWindow:
+		w := m.windows[key].roll(op, now)
+		w.count += op.Cost
+		m.windows[key] = w
+	case limit.LogWindow:
+		m.logs[key] = m.logs[key].under(op).charged(op, now)
+	case limit.Quota:
+		q := m.quotas[key].roll(op, now).charged(op)
+		m.quotas[key] = q
+		if len(op.ID) > 0 {
+			m.charged[key+"#"+string(op.ID)] = modelMark{now, q.start.UnixMicro()}
+		}
+	case limit.Concurrency:
+		if m.leases[key] == nil {
+			m.leases[key] = map[string]time.Time{}
+		}
+		for id, over := range m.leases[key] {
+			if !over.After(now) {
+				delete(m.leases[key], id)
+			}
+		}
+		m.leases[key][string(op.ID)] = now.Add(op.Length)
 	}
-	return quotient
+	return delay
 }
 
-func micro(units int64) *big.Int {
-	return new(big.Int).Mul(big.NewInt(units), big.NewInt(limit.Unit))
+// Settle corrects as limit.Store's Settle.
+func (m *Model) Settle(id []byte, ops []limit.Op, deltas []int64) {
+	now := m.now()
+	name := string(ops[0].Key) + "#" + string(id)
+	if mark, found := m.settled[name]; len(id) > 0 && found && now.Sub(mark.at) < limit.Remember {
+		return
+	}
+	m.settled[name] = modelMark{at: now}
+	for i, op := range ops {
+		key := string(op.Key)
+		_, used := m.quotas[key]
+		switch {
+		case op.Kind == limit.Concurrency:
+			delete(m.leases[key], string(op.ID))
+		case deltas[i] == 0:
+		case op.Kind == limit.Rate || op.Kind == limit.Retries:
+			b, _ := m.bucket(op, now)
+			if full := b.at(now).Cmp(micro(b.burst)) == 0; deltas[i] > 0 || !full {
+				m.buckets[key] = b.charged(deltas[i], now)
+			}
+		case op.Kind == limit.LogWindow:
+			m.logs[key] = m.logs[key].settled(op, now, deltas[i])
+		case op.Kind == limit.Quota && used:
+			m.quotas[key] = m.quotas[key].settled(op, deltas[i])
+		case op.Kind == limit.FixedWindow || op.Kind == limit.SlidingWindow:
+			m.windows[key] = m.windows[key].settled(op, now, deltas[i])
+		}
+	}
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+// Reset forgets as limit.Store's Reset.
+func (m *Model) Reset(ops []limit.Op) {
+	for _, op := range ops {
+		key := string(op.Key)
+		delete(m.buckets, key)
+		delete(m.windows, key)
+		delete(m.logs, key)
+		delete(m.quotas, key)
+		delete(m.leases, key)
 	}
-	return b
 }
 
 // longest is the enforced op that refused and has the longest wait.
