@@ -2,14 +2,12 @@ package gen
 
 import (
 	"flag"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -206,29 +204,5 @@ func TestNoSecrets(t *testing.T) {
 		if strings.Contains(string(content), "/tmp/") || strings.Contains(string(content), "/etc/") {
 			t.Errorf("%s has an absolute path", name)
 		}
-	}
-}
-
-// TestManyRoutes: a thousand routes are no work.
-func TestManyRoutes(t *testing.T) {
-	t.Parallel()
-	nginx := gentest.Binary(t)
-	var b strings.Builder
-	b.WriteString("version: 1\nedge: {limits: {each: {per: [ip, route], rate: 10/s, burst: 20}}}\nroutes:\n")
-	for i := range 1000 {
-		fmt.Fprintf(&b, "  - {name: r%d, match: {prefix: /v%d/%d}}\n", i, i%7, i)
-	}
-	b.WriteString("  - {name: re, match: {regex: '^/v1/[0-9]+/export$'}}\n")
-	c := compiled(t, b.String())
-	began := time.Now()
-	files, err := Render(c, Options{Full: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("rendering took %v", took)
-	}
-	if err := Check(t.Context(), nginx, files); err != nil {
-		t.Error(err)
 	}
 }
