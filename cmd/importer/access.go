@@ -132,19 +132,12 @@ func (im *importer) list(list []*nginxconf.Directive, routes []*place) {
 // refuse makes a rule of an if that returns 4xx.
 func (im *importer) refuse(d *nginxconf.Directive, routes []*place) {
 	r := &rule{verdict: "deny", status: refusal(d), routes: routes, from: []nginxconf.Place{d.Place}}
-	words := strings.Fields(strings.Trim(strings.Join(d.Texts(), " "), "() "))
-	if len(words) > 3 {
-		words = append(words[:2], strings.Join(words[2:], " "))
-	}
+	words := d.Condition()
 	if len(words) != 1 && len(words) != 3 || nginxconf.Lone(words[0]) == "" {
 		im.note(d.Place, "if %s: no condition of the language", strings.Join(d.Texts(), " "))
 		return
 	}
 	name := nginxconf.Lone(words[0])
-	// An expression in parentheses of its own keeps them.
-	if text := strings.Join(d.Texts(), " "); len(words) == 3 && strings.HasSuffix(text, "))") && strings.Count(words[2], "(") > strings.Count(words[2], ")") {
-		words[2] += strings.Repeat(")", strings.Count(words[2], "(")-strings.Count(words[2], ")"))
-	}
 	var out counted
 	why := ""
 	if _, isTable := im.tables[name]; isTable {
@@ -188,7 +181,7 @@ func (im *importer) tableCondition(out *counted, name string, words []string) st
 	}
 	fits := func(v string) bool { return v != "" && v != "0" }
 	if len(words) == 3 {
-		operand := strings.Trim(words[2], `"'`)
+		operand := words[2]
 		switch words[1] {
 		case "=":
 			fits = func(v string) bool { return v == operand }
@@ -209,7 +202,7 @@ func (im *importer) plainCondition(out *counted, name string, words []string) st
 		}
 		return values(out, name, []string{""}, true)
 	}
-	operand, key := strings.Trim(words[2], `"'`), ""
+	operand, key := words[2], ""
 	usual := strings.HasPrefix(words[1], "!")
 	switch strings.TrimPrefix(words[1], "!") {
 	case "=":

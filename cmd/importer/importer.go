@@ -17,6 +17,7 @@ type Result struct {
 // Import reads the limits of a site.
 func Import(site *nginxconf.Site) Result {
 	im := &importer{site: site, tables: site.Tables(), zones: map[string]*zone{}, names: map[string]bool{}}
+	im.findLocated()
 	im.findZones()
 	im.findPlaces()
 	im.clientAddress()
@@ -37,10 +38,12 @@ type importer struct {
 	notes  policies.Diagnostics
 	names  map[string]bool // taken, of whatever kind
 
-	zones  map[string]*zone
-	places []*place
-	merged bool // all requests are treated alike: no routes are needed
-	draft  draft
+	// located are the variables that databases make: country or asn.
+	located map[string]string
+	zones   map[string]*zone
+	places  []*place
+	merged  bool // all requests are treated alike: no routes are needed
+	draft   draft
 }
 
 // draft is the policy to be.

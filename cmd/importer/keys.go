@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -64,10 +65,9 @@ func (im *importer) dim(name string, at *nginxconf.Directive) (string, string) {
 	case "http_x_forwarded_for", "proxy_add_x_forwarded_for", "http_forwarded", "http_x_real_ip", "http_cf_connecting_ip", "http_true_client_ip", "http_x_client_ip", "proxy_protocol_addr":
 		im.note(at.Place, "$%s is counted by ip: clients could write it themselves; want the proxies that may in client_ip.trusted_proxies", name)
 		return "ip", ""
-	case "geoip_country_code", "geoip2_data_country_code", "geoip2_country_code", "http_cf_ipcountry":
-		return "country", ""
-	case "geoip2_asn", "geoip2_data_asn", "geoip2_data_autonomous_system_number":
-		return "asn", ""
+	}
+	if kind := im.located[name]; kind != "" {
+		return kind, ""
 	}
 	if _, isTable := im.tables[name]; isTable {
 		return "", "a map or geo stands beside another variable"
@@ -128,6 +128,9 @@ func (im *importer) tableKey(name string, at *nginxconf.Directive) (counted, str
 	default:
 		return counted{}, "it counts by different things, " + strings.Join(keys, " and ") + "; want a limit for each, or plans"
 	}
+	if out, ok := captured(c, keys[0]); ok {
+		return out, ""
+	}
 	per, why := im.dims(keys[0], at)
 	if why != "" {
 		return counted{}, why
@@ -136,6 +139,37 @@ func (im *importer) tableKey(name string, at *nginxconf.Directive) (counted, str
 	return out, im.condition(&out, c, func(value string) bool { return value != "" })
 }
 
+// captured is a part of a query parameter, which a map takes by one expression:
+// who does not fit it is not counted.
+func captured(c cases, value string) (counted, bool) {
+	name, query := strings.CutPrefix(c.base, "arg_")
+	if !query || c.geo || c.otherwise != "" {
+		return counted{}, false
+	}
+	key := ""
+	for _, k := range c.list {
+		if k.value == value && key == "" {
+			key = k.key
+		} else if k.value != "" {
+			return counted{}, false
+		}
+	}
+	group := firstGroup.FindStringSubmatch(key)
+	if group == nil || value != "$1" && (group[1] == "" || value != "$"+group[1]) {
+		return counted{}, false
+	}
+	re, why := pattern(key)
+	if err := new(policies.ParamName).UnmarshalText([]byte(name)); why != "" || err != nil {
+		return counted{}, false
+	}
+	return counted{
+		per:  []string{fmt.Sprintf("{query: %s, capture: %s}", scalar(name), single(re))},
+		when: []string{fmt.Sprintf("query: {%s: %s}", scalar(name), single(re))},
+	}, true
+}
+
+var firstGroup = regexp.MustCompile(`^~[^(]*\((?:\?P?<([A-Za-z_][A-Za-z0-9_]*)>)?[^?]`)
+
 // fallsBack tells of a map by a header, cookie or parameter that gives the
 // address where it is missing, and the value itself else.
 func (c cases) fallsBack() (bool, string) {
@@ -143,36 +177,4 @@ func (c cases) fallsBack() (bool, string) {
 		return false, ""
 	}
 	return c.list[0].value == "$binary_remote_addr" || c.list[0].value == "$remote_addr", c.otherwise
-}
-
-// condition says which requests are meant: those whose value fits.
-func (im *importer) condition(out *counted, c cases, fits func(string) bool) string {
-	var in, others []string // keys of cases that fit, and that do not
-	for _, k := range c.list {
-		if fits(k.value) {
-			in = append(in, k.key)
-		} else {
-			others = append(others, k.key)
-		}
-	}
-	usual := fits(c.otherwise)
-	if usual && len(others) == 0 {
-		return ""
-	}
-	if c.geo {
-		return networks(out, c, fits, usual)
-	}
-	chosen := in
-	if usual {
-		chosen = others
-	}
-	switch {
-	case c.base == "http_user_agent":
-		return agents(out, chosen, usual)
-	case c.base == "request_method":
-		return methods(out, chosen, usual)
-	case country(c.base):
-		return countries(out, chosen, usual)
-	}
-	return values(out, c.base, chosen, usual)
 }

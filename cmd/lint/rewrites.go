@@ -88,7 +88,7 @@ func (c *checker) serverIf(d *nginxconf.Directive) {
 // holdsInAsk tells whether a condition may hold in the subrequest, whose path
 // is known, whose query is empty, and which is no file.
 func holdsInAsk(d *nginxconf.Directive) bool {
-	words := strings.Fields(strings.Trim(strings.Join(d.Texts(), " "), "() "))
+	words := d.Condition()
 	if len(words) == 2 && strings.Contains("-f -e -d -x", words[0]) {
 		return false
 	}
@@ -107,7 +107,7 @@ func holdsInAsk(d *nginxconf.Directive) bool {
 	if len(words) == 1 {
 		return value != ""
 	}
-	operand := strings.Trim(words[2], `"'`)
+	operand := words[2]
 	re, err := regexp.Compile(strings.ReplaceAll(operand, "(?<", "(?P<"))
 	switch op := words[1]; op {
 	case "=":

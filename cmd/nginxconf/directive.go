@@ -161,3 +161,22 @@ func (s *scanner) open(d *Directive, depth int) error {
 	d.Block, err = s.block(d, depth)
 	return err
 }
+
+// Condition is what stands between the parentheses of an if: one word or three.
+func (d *Directive) Condition() []string {
+	words := d.Texts()
+	if len(words) == 0 {
+		return nil
+	}
+	words[0] = strings.TrimPrefix(words[0], "(")
+	if words[0] == "" {
+		words = words[1:]
+	}
+	if last := len(words) - 1; last >= 0 {
+		if words[last] == ")" {
+			return words[:last]
+		}
+		words[last] = strings.TrimSuffix(words[last], ")")
+	}
+	return words
+}
