@@ -89,8 +89,11 @@ func (c *cluster) follow(ctx context.Context, s *script, args []any) (string, er
 	return cmd.Val(), err
 }
 
-// node is what we know of a server; what is idle and no longer in the cluster is
-// forgotten when another one joins.
+// maxNodes is how many servers are remembered before all are forgotten, which costs
+// nothing: a cluster that changes for years must not leave its past here.
+const maxNodes = 1000
+
+// node is a server as we speak with it.
 func (c *cluster) node(client *redis.Client) *node {
 	c.mu.RLock()
 	n := c.nodes[client]
@@ -101,6 +104,9 @@ func (c *cluster) node(client *redis.Client) *node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n = c.nodes[client]; n == nil {
+		if len(c.nodes) >= maxNodes {
+			clear(c.nodes)
+		}
 		n = newNode(client, c.dialer, c.scripts)
 		c.nodes[client] = n
 	}

@@ -22,12 +22,5 @@ func SendBy(r *Redis, process func(context.Context, redis.Cmder) error) {
 	}
 }
 
-// Tune changes how r batches.
-func Tune(r *Redis, single int32, lanes int) {
-	p := newPipeline(r.node.client)
-	p.single, p.most = single, lanes
-	r.node.do = p.do
-}
-
 // ClientOf is the client of a store with one server.
 func ClientOf(r *Redis) *redis.Client { return r.node.client }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"sluice/authz/limit"
 	"sluice/authz/limit/limittest"
 )
@@ -112,34 +114,56 @@ func TestRedisFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			addr := limittest.StartRedis(t)
-			proxy := limittest.StartProxy(t, addr)
-			store, op := openRedis(t, proxy.Addr, limit.RedisOptions{}), large("acme")
-			var c tally
-			stop := make(chan struct{})
-			wait := c.load(t, 24, stop, store, op)
-			rng := rand.New(rand.NewPCG(1, 2))
-			for range 25 {
-				time.Sleep(time.Duration(20+rng.IntN(40)) * time.Millisecond)
-				proxy.Requests(faults[0])
-				proxy.Replies(faults[1])
-				time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
-				proxy.Requests(limittest.Pass)
-				proxy.Replies(limittest.Pass)
-			}
-			close(stop)
-			wait()
-			passed, failed := c.passed.Load(), c.failed.Load()
-			if n := used(t, openRedis(t, addr, limit.RedisOptions{}), op); n < passed || n > passed+failed {
-				t.Errorf("%d were charged; %d passed and %d may have", n, passed, failed)
-			}
-			if passed == 0 || (failed == 0 && faults[0] != limittest.Slow && faults[1] != limittest.Slow) {
-				t.Errorf("%d passed, %d failed: nothing was tried", passed, failed)
-			}
-			c.prompt(t)
-			used(t, store, op) // it works again
+			faulty(t, faults, func(addr string) *limit.Redis { return openRedis(t, addr, limit.RedisOptions{}) })
+		})
+		t.Run("cluster, "+name, func(t *testing.T) {
+			t.Parallel()
+			faulty(t, faults, func(addr string) *limit.Redis { return openAsCluster(t, addr) })
 		})
 	}
+}
+
+// openAsCluster asks one server as if it had all slots of a cluster.
+func openAsCluster(t *testing.T, addr string) *limit.Redis {
+	t.Helper()
+	slots := []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}
+	store := limit.NewRedis(redis.NewClusterClient(&redis.ClusterOptions{
+		ClusterSlots:          func(context.Context) ([]redis.ClusterSlot, error) { return slots, nil },
+		ContextTimeoutEnabled: true, MaxRetries: -1, Protocol: 2, DisableIdentity: true, DisableRoutingPolicies: true,
+		DialerRetries: 1, DialTimeout: time.Second, PipelinePoolSize: -1, PoolSize: 5,
+	}), limit.RedisOptions{})
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func faulty(t *testing.T, faults [2]limittest.Fault, open func(addr string) *limit.Redis) {
+	addr := limittest.StartRedis(t)
+	proxy := limittest.StartProxy(t, addr)
+	store, op := open(proxy.Addr), large("acme")
+	var c tally
+	stop := make(chan struct{})
+	wait := c.load(t, 24, stop, store, op)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 25 {
+		time.Sleep(time.Duration(20+rng.IntN(40)) * time.Millisecond)
+		proxy.Requests(faults[0])
+		proxy.Replies(faults[1])
+		time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
+		proxy.Requests(limittest.Pass)
+		proxy.Replies(limittest.Pass)
+	}
+	close(stop)
+	wait()
+	passed, failed := c.passed.Load(), c.failed.Load()
+	if n := used(t, openRedis(t, addr, limit.RedisOptions{}), op); n < passed || n > passed+failed {
+		t.Errorf("%d were charged; %d passed and %d may have", n, passed, failed)
+	}
+	late := faults[0] == limittest.Slow || faults[1] == limittest.Slow || faults[1] == limittest.Repeat
+	if passed == 0 || (failed == 0 && !late) {
+		t.Errorf("%d passed, %d failed: nothing was tried", passed, failed)
+	}
+	c.prompt(t)
+	used(t, store, op) // it works again
 }
 
 // Replies that come twice must not be taken for the next decision's: of a limit of
