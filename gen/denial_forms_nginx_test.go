@@ -309,15 +309,19 @@ func TestChallenge(t *testing.T) {
 	s := startOwn(t, sitePolicy, `
 server {
   listen LISTEN;
-  proxy_intercept_errors on;
+  proxy_intercept_errors on; recursive_error_pages on;
   include sluice/server.conf;
   error_page 401 /login.html;
   location = /login.html { internal; add_header X-Page login always; return 401 "please log in\n"; }
   location /api/ { include sluice/routes/api.conf; proxy_pass http://APP; }
+  location /pay/ { include sluice/routes/pay.conf; proxy_pass http://APP; }
   location /basic/ { include sluice/routes/docs.conf; auth_basic site; auth_basic_user_file nobody; proxy_pass http://APP; }
 }`, map[string]string{"nobody": "x:{PLAIN}y\n"})
 	challenge := gentest.Answer{Code: 401, Headers: map[string]string{"WWW-Authenticate": `ApiKey realm="sluice", Bearer realm="sluice"`}}
 	s.authz.Answers(func(string, http.Header) gentest.Answer { return challenge })
+	if got := s.get("/pay/x"); got.status != 401 || got.header.Get("X-Sluice-Degraded") != "" || !strings.Contains(got.body, `"status":401`) {
+		t.Errorf("a 401 of the service, where it fails closed, is %+v", got)
+	}
 	got := s.get("/api/x")
 	if got.status != 401 || !slices.Equal(got.header.Values("WWW-Authenticate"), []string{challenge.Headers["WWW-Authenticate"]}) ||
 		got.header.Get("Content-Type") != "application/problem+json" || !strings.Contains(got.body, `"status":401`) || got.header.Get("Cache-Control") != "no-store" {
@@ -337,8 +341,32 @@ server {
 	s.authz.Answers(func(string, http.Header) gentest.Answer {
 		return gentest.Answer{Code: 401, Bare: true, Headers: map[string]string{"WWW-Authenticate": "Login"}}
 	})
-	if got = s.get("/api/x"); got.status != 401 || got.body != "please log in\n" || got.header.Get("WWW-Authenticate") != "Login" {
-		t.Errorf("a 401 that is not the service's is %+v", got)
+	for _, path := range []string{"/api/x", "/pay/x"} {
+		if got = s.get(path); got.status != 401 || got.body != "please log in\n" || got.header.Get("WWW-Authenticate") != "Login" {
+			t.Errorf("a 401 at %s that is not the service's is %+v", path, got)
+		}
+	}
+	s.noWarnings()
+}
+
+// TestOwnRefusals: what the site refuses itself has its own status and page.
+func TestOwnRefusals(t *testing.T) {
+	t.Parallel()
+	s := startOwn(t, sitePolicy, `
+limit_req_zone $server_name zone=own:1m rate=1r/m;
+server {
+  listen LISTEN;
+  recursive_error_pages on;
+  include sluice/server.conf;
+  location /busy/ { limit_req zone=own; limit_req_status 429; proxy_pass http://APP; }
+  location /never/ { deny all; }
+}`, nil)
+	s.get("/busy/")
+	for path, want := range map[string]int{"/busy/": 429, "/never/": 403} {
+		got := s.get(path, "Origin", "https://a.example")
+		if got.status != want || !strings.Contains(got.body, "<center>nginx") || got.header.Get("Cache-Control") != "" || got.header.Get("X-Sluice-Reason") != "" || got.header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("the site's own refusal at %s is %+v", path, got)
+		}
 	}
 	s.noWarnings()
 }

@@ -56,10 +56,7 @@ func (b *builder) crossOrigin() []block {
 	allow.otherwise(none())
 	allow.line(ownRegex(`^[0-9]+\|\|(?<sluice_origin>`+origin+`)\z`), word("$sluice_origin"))
 
-	names := []string{"Retry-After"}
-	for _, h := range limitHeaders(b.c.Responses.Dialects) {
-		names = append(names, h)
-	}
+	names := append([]string{"Retry-After"}, limitHeaders(b.c.Responses.Dialects)...)
 	names = append(names, policies.HeaderLimit, policies.HeaderReason, policies.HeaderDegraded, "grpc-status", "grpc-message")
 	expose := newMap(own("$sluice_denied|$sent_http_access_control_expose_headers|$http_origin"), "sluice_cors_expose")
 	expose.otherwise(none())
