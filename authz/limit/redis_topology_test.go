@@ -54,6 +54,68 @@ func TestRedisSentinelFailover(t *testing.T) {
 	c.prompt(t)
 }
 
+// A master that is well is replaced, as for maintenance. It would still take what
+// is sent to it, for nothing: nobody may stick to it.
+func TestRedisSentinelPlannedFailover(t *testing.T) {
+	t.Parallel()
+	s := limittest.StartSentinel(t)
+	store, op := openURL(t, s.URL(), limit.RedisOptions{}), large("acme")
+	takeOne(t, store, op)
+	var c tally
+	const callers = 16
+	stop := make(chan struct{})
+	wait := c.load(t, callers, stop, store, op)
+	time.Sleep(100 * time.Millisecond)
+	s.Failover(t)
+	time.Sleep(time.Second)
+	promoted := openRedis(t, s.Replica.Addr, limit.RedisOptions{})
+	was := used(t, promoted, op)
+	before := c.passed.Load()
+	time.Sleep(300 * time.Millisecond)
+	close(stop)
+	wait()
+	passed, charged := c.passed.Load()-before, used(t, promoted, op)-was
+	if passed == 0 || charged < passed-callers {
+		t.Errorf("a second after the failover %d passed, and the new master was charged %d", passed, charged)
+	}
+	c.prompt(t)
+}
+
+// A master of a cluster dies: its slots' decisions fail in time, and those of the
+// other slots do not notice.
+func TestRedisClusterLosesAMaster(t *testing.T) {
+	t.Parallel()
+	cluster := limittest.StartCluster(t, 3, "--cluster-require-full-coverage", "no")
+	store := openURL(t, cluster.URL(), limit.RedisOptions{})
+	tags := map[int]string{} // by owner
+	for i := 0; len(tags) < 3; i++ {
+		tag := fmt.Sprintf("tenant%d", i)
+		node, _ := cluster.Owner(string(large(tag).Key))
+		tags[node] = tag
+	}
+	dying, well := large(tags[1]), large(tags[2])
+	takeOne(t, store, dying)
+	takeOne(t, store, well)
+	var lost, kept tally
+	stop := make(chan struct{})
+	waitLost, waitKept := lost.load(t, 8, stop, store, dying), kept.load(t, 8, stop, store, well)
+	time.Sleep(100 * time.Millisecond)
+	cluster.Nodes[1].Kill()
+	before := kept.passed.Load()
+	time.Sleep(700 * time.Millisecond)
+	close(stop)
+	waitLost()
+	waitKept()
+	if passed, failed := kept.passed.Load(), kept.failed.Load(); passed == before || failed > passed/10 {
+		t.Errorf("beside a dead master %d of another one passed, and %d failed", passed-before, failed)
+	}
+	if lost.failed.Load() == 0 {
+		t.Error("nothing failed")
+	}
+	lost.prompt(t)
+	kept.prompt(t)
+}
+
 // Slots move under load: what is moved is neither lost nor charged twice, and a
 // small limit stays one.
 func TestRedisClusterMovesSlots(t *testing.T) {

@@ -62,6 +62,11 @@ func (r *Redis) apart(ops []Op) bool {
 // stepParts is step for several slots.
 func (r *Redis) stepParts(ctx context.Context, v verb, ops []Op, states []State) (int, error) {
 	parts := split(ops)
+	if v == verbPeek {
+		err := r.trips(ctx, v, parts)
+		scatter(parts, states)
+		return refusal(ops, states), err
+	}
 	first, rest := parts[:1:1], parts[1:]
 	if err := r.trips(ctx, v, first); err != nil {
 		return -1, err
@@ -69,7 +74,7 @@ func (r *Redis) stepParts(ctx context.Context, v verb, ops []Op, states []State)
 	passed := refusal(first[0].ops, first[0].states) < 0
 	var retries []*part
 	then := v
-	if v == verbTake && !passed {
+	if !passed {
 		// What is left to do is to look, and to charge the retries all the same.
 		rest, retries = withoutRetries(rest)
 		then = verbPeek
@@ -83,7 +88,7 @@ func (r *Redis) stepParts(ctx context.Context, v verb, ops []Op, states []State)
 	parts = slices.Concat(first, rest, retries)
 	scatter(parts, states)
 	refused := refusal(ops, states)
-	if v == verbTake && passed && refused >= 0 {
+	if passed && refused >= 0 {
 		r.giveBack(ctx, parts)
 		scatter(parts, states)
 	}

@@ -65,6 +65,28 @@ func (s *Sentinel) URL() string {
 	return "redis://" + strings.Join(addrs, ",") + "/?master=" + MasterName
 }
 
+// Failover lets the sentinels put the replica in the master's place, though the
+// master is well. It still takes writes then, for some seconds, until they make it
+// the replica's replica.
+func (s *Sentinel) Failover(t testing.TB) {
+	t.Helper()
+	if err := ask(t, s.Sentinels[0].Addr, "SENTINEL", "FAILOVER", MasterName).Err(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the sentinels to name the replica", func() error {
+		for _, one := range s.Sentinels {
+			addr, err := ask(t, one.Addr, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName).StringSlice()
+			if err != nil {
+				return err
+			}
+			if net.JoinHostPort(addr[0], addr[1]) != s.Replica.Addr {
+				return fmt.Errorf("it is %v", addr)
+			}
+		}
+		return nil
+	})
+}
+
 // startSentinel is StartServer for a redis-server that reads a file and is none.
 func startSentinel(t testing.TB, file string) *Server {
 	t.Helper()
@@ -84,12 +106,12 @@ type Cluster struct {
 const clusterSlots = 16384
 
 // StartCluster starts a cluster of masters that share the slots evenly, and waits
-// until all of them find it well.
-func StartCluster(t testing.TB, masters int) *Cluster {
+// until all of them find it well. More arguments are given to redis-server.
+func StartCluster(t testing.TB, masters int, args ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
 	for i := range masters {
-		s := StartServer(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+		s := StartServer(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}, args...)...)
 		c.Nodes = append(c.Nodes, s)
 		id, err := ask(t, s.Addr, "CLUSTER", "MYID").Text()
 		if err != nil {
