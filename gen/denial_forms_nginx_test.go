@@ -353,7 +353,7 @@ server {
 func TestOwnRefusals(t *testing.T) {
 	t.Parallel()
 	s := startOwn(t, sitePolicy, `
-limit_req_zone $server_name zone=own:1m rate=1r/m;
+limit_req_zone $host zone=own:1m rate=1r/m;
 server {
   listen LISTEN;
   recursive_error_pages on;
