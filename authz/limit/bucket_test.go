@@ -51,41 +51,67 @@ func panics(f func()) (yes bool) {
 
 // FuzzBucket holds the arithmetic against integers and fractions without an end.
 func FuzzBucket(f *testing.F) {
-	f.Add(int64(0), int64(10), int64(5), int64(1), int64(123456), int64(3))
-	f.Add(int64(999_999), int64(MaxBurst), int64(maxLevel), int64(1), int64(1)<<52, int64(MaxBurst))
-	f.Add(int64(1), int64(MaxBurst), int64(1), int64(MaxPeriod/time.Microsecond), int64(maxMicros), int64(1))
-	f.Add(int64(77), int64(1_000_003), int64(999_999_999_999_989), int64(126_489_599_999_999), int64(86_400_000_001), int64(999))
-	f.Add(int64(5), int64(3), int64(7), int64(3), int64(-1_000_000), int64(3))
-	f.Fuzz(func(t *testing.T, level, burst, micro, period, age, cost int64) {
+	f.Add(int64(0), int64(10), int64(5), int64(1), int64(123456), int64(3), int64(0), int64(0))
+	f.Add(int64(999_999), int64(MaxBurst), int64(maxLevel), int64(1), int64(1)<<52, int64(MaxBurst), int64(7), int64(0))
+	f.Add(int64(1), int64(MaxBurst), int64(1), int64(MaxPeriod/time.Microsecond), int64(maxMicros), int64(1), int64(0), int64(2_000_000))
+	f.Add(int64(77), int64(1_000_003), int64(999_999_999_999_989), int64(126_489_599_999_999), int64(86_400_000_001), int64(999), int64(0), int64(250_000))
+	f.Add(int64(5), int64(3), int64(7), int64(3), int64(-1_000_000), int64(3), int64(0), int64(1_500_000))
+	f.Add(int64(minLevel), int64(MaxBurst), int64(maxLevel), int64(1), int64(0), int64(MaxBurst), int64(0), int64(2_000_000))
+	f.Fuzz(func(t *testing.T, level, burst, micro, period, age, cost, reserve, hold int64) {
 		burst, cost = fold(burst, 0, MaxBurst), fold(cost, 1, MaxBurst+1)
-		level, age = fold(level, 0, burst*Unit), fold(age, -maxMicros, maxMicros)
+		level, age = fold(level, minLevel, burst*Unit), fold(age, -maxMicros, maxMicros)
 		refill := Refill{Micro: fold(micro, 1, maxLevel), Period: fold(period, 1, int64(MaxPeriod/time.Microsecond))}
 		b := bucket{level: level, time: 1000, refill: refill, burst: burst}
-		op := Op{Refill: refill, Burst: burst, Cost: cost}
+		op := Op{Refill: refill, Burst: burst, Cost: cost, Reserve: fold(reserve, 0, burst)}
+		op.MaxWait = time.Duration(fold(hold, 0, MaxHold.Microseconds())) * time.Microsecond
+		ahead := op.MaxWait.Microseconds()
+		if op.Reserve > 0 {
+			ahead = 0
+		}
 		now := b.time + age
 
 		held := bigHeld(b, now)
 		if got := b.held(now); big.NewInt(got).Cmp(held) != 0 {
 			t.Fatalf("held is %d, want %s", got, held)
 		}
-		need := new(big.Int).Mul(big.NewInt(cost), big.NewInt(Unit))
-		fits := need.Cmp(held) <= 0
+		if cost > burst-op.Reserve {
+			if s := b.state(&op, now, false); b.fits(&op, now) || s.Wait != Never {
+				t.Fatalf("what never fits: %+v", s)
+			}
+			return
+		}
+		need := big.NewInt((cost + op.Reserve) * Unit)
+		debt := big.NewInt(cost*Unit + minLevel)
+		enough := func(at int64) bool {
+			return bigHeld(b, at+ahead).Cmp(need) >= 0 && bigHeld(b, at).Cmp(debt) >= 0
+		}
+		fits := enough(now)
 		if b.fits(&op, now) != fits {
 			t.Fatalf("fits is %t", !fits)
 		}
 		s := b.state(&op, now, fits)
-		if s.Remaining < 0 || s.Reset < 0 || (s.Wait < 0 && s.Wait != Never) || (s.Wait == 0) != fits || (s.Wait == Never) != (cost > burst) {
+		if s.Remaining < 0 || s.Reset < 0 || s.Wait < 0 || (s.Wait == 0) != fits {
 			t.Fatalf("state is %+v", s)
 		}
-		checkEdge(t, b, now, s.Reset, big.NewInt(burst*Unit))
-		if s.Wait > 0 {
-			checkEdge(t, b, now, s.Wait, need)
+		checkEdge(t, s.Reset, func(at int64) bool { return bigHeld(b, now+at).Cmp(big.NewInt(burst*Unit)) >= 0 })
+		checkEdge(t, s.Wait, func(at int64) bool { return enough(now + at) })
+		if !fits {
+			return
 		}
-		if fits {
-			b.charge(&op, now)
-			if want := new(big.Int).Sub(held, need); big.NewInt(b.level).Cmp(want) != 0 || b.time < 1000 || b.time < now {
-				t.Fatalf("charged: %+v, want level %s", b, want)
-			}
+		before := b
+		delay := b.charge(&op, now)
+		if want := new(big.Int).Sub(held, big.NewInt(cost*Unit)); big.NewInt(b.level).Cmp(want) != 0 || b.time < 1000 || b.time < now {
+			t.Fatalf("charged: %+v, want level %s", b, want)
+		}
+		if delay > ahead {
+			t.Fatalf("held for %d us, at most %d are allowed", delay, ahead)
+		}
+		if ahead > 0 {
+			checkEdge(t, micros(delay), func(at int64) bool { return bigHeld(before, now+at).Cmp(need) >= 0 })
+		}
+		b.settle(-cost, now)
+		if b.level > burst*Unit || b.level < before.level && b.level < burst*Unit {
+			t.Fatalf("given back: %+v, before %+v", b, before)
 		}
 	})
 }
@@ -109,18 +135,18 @@ func bigHeld(b bucket, now int64) *big.Int {
 	return gain
 }
 
-// checkEdge wants the level held after the wait and not a microsecond before.
-func checkEdge(t *testing.T, b bucket, now int64, wait time.Duration, level *big.Int) {
+// checkEdge wants yes after the wait and not a microsecond before.
+func checkEdge(t *testing.T, wait time.Duration, yes func(at int64) bool) {
 	t.Helper()
 	micros := wait.Microseconds()
 	if micros >= maxMicros {
 		return // longer than can be said
 	}
-	if bigHeld(b, now+micros).Cmp(level) < 0 {
-		t.Fatalf("after %d us %s of %s are held", micros, bigHeld(b, now+micros), level)
+	if !yes(micros) {
+		t.Fatalf("%d us are not enough", micros)
 	}
-	if micros > 0 && bigHeld(b, now+micros-1).Cmp(level) >= 0 {
-		t.Fatalf("%d us are too long for %s", micros, level)
+	if micros > 0 && yes(micros-1) {
+		t.Fatalf("%d us are too long", micros)
 	}
 }
 
