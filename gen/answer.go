@@ -102,11 +102,11 @@ func (b *builder) clientHeaders() []header {
 	for _, name := range limitHeaders(b.c.Responses.Dialects) {
 		out = append(out, header{word(name), headerVariable("sluice_", name)})
 	}
+	out = append(out, header{word(policies.HeaderDegraded), word("$sluice_degraded")})
 	if b.asked {
 		out = append(out, header{word("WWW-Authenticate"), word("$sluice_challenge")})
 	}
 	return append(out,
-		header{word(policies.HeaderDegraded), word("$sluice_degraded")},
 		header{word("Retry-After"), word("$sluice_retry")},
 		header{word(policies.HeaderLimit), word("$sluice_limit")},
 		header{word(policies.HeaderReason), word("$sluice_reason")},
