@@ -36,14 +36,15 @@ func (r *Redis) Check(ctx context.Context) ([]string, error) {
 		return err
 	})
 	slices.Sort(all)
-	if err != nil {
-		// A server without cluster support says so here.
-		if answered(err) {
-			return append(all, fmt.Sprintf("Redis is not a cluster, but the URL says redis+cluster://: %v.", err)), nil
-		}
+	switch {
+	case err == nil:
+		return all, nil
+	case !answered(err):
 		return all, unavailable(ctx, err)
+	case strings.Contains(err.Error(), "cluster support disabled"):
+		return append(all, "Redis is not a cluster, but the URL says redis+cluster://; want redis://."), nil
 	}
-	return all, nil
+	return append(all, fmt.Sprintf("The Redis cluster cannot be checked: %v.", err)), nil
 }
 
 // checkServer looks at one server.

@@ -76,6 +76,16 @@ func TestRedisCheck(t *testing.T) {
 			t.Errorf("the check says %q", got)
 		}
 	})
+	t.Run("a wrong password", func(t *testing.T) {
+		t.Parallel()
+		addr := limittest.StartRedis(t, "--requirepass", "another")
+		for _, url := range []string{"redis://:hunter2@" + addr, "redis://" + addr, "redis+cluster://:hunter2@" + addr} {
+			got := warnings(t, openURL(t, url, limit.RedisOptions{}), addr)
+			if len(got) != 1 || !strings.Contains(got[0], "cannot be checked: ") || strings.Contains(got[0], "not a cluster") || strings.Contains(got[0], "hunter2") {
+				t.Errorf("the check says %q", got)
+			}
+		}
+	})
 	t.Run("an old one", func(t *testing.T) {
 		t.Parallel()
 		for version, want := range map[string]bool{"6.0.16": true, "5.0.7": true, "6.2.0": false, "7.0.15": false, "8.2.1": false, "255.255.255": false, "": false} {
