@@ -114,7 +114,7 @@ func runImported(t *testing.T, text, app string) string {
 		t.Fatalf("%v", ds)
 	}
 	listen := gentest.FreePort(t)
-	files, err := gen.Render(c, gen.Options{Full: true, Upstreams: []string{app}, Listen: []string{listen}})
+	files, err := gen.Render(c, gen.Options{CacheDir: gentest.CacheDir(t), Full: true, Upstreams: []string{app}, Listen: []string{listen}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func startStack(t *testing.T, stores ...string) *stack {
 	s.policy = filepath.Join(s.dir, "policy.yaml")
 	hash := sha256.Sum256([]byte(globexKey))
 	fill(t, "testdata/e2e/policy.yaml", s.policy, "GLOBEX", hex.EncodeToString(hash[:]))
-	args := []string{"render", s.policy, "--out", s.dir}
+	args := []string{"render", s.policy, "--out", s.dir, "--cache-dir", gentest.CacheDir(t)}
 	for _, store := range stores {
 		svc := startService(t, s.policy, store)
 		s.services = append(s.services, svc)

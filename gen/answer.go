@@ -17,7 +17,7 @@ func (b *builder) answers() (blocks []block, vars []header) {
 	done.line(word("allow"), word("$uri"))
 	done.line(none(), word("$sluice_done"))
 	blocks = append(blocks, done)
-	vars = append(vars, keep("sluice_done", "sluice_done_next"), keep("sluice_asked", "uri"))
+	vars = append(vars, keep("sluice_done", "sluice_done_next"), keep("sluice_asked", "uri"), keep("sluice_deny_cache", "upstream_cache_status"))
 	for _, kept := range b.kept() {
 		m := newMap(kept.source, kept.name+"_next")
 		m.Volatile = true

@@ -84,11 +84,14 @@ func wrapper(f Files) []byte {
 var (
 	serverName   = regexp.MustCompile(`(?m)^(\s*server )([A-Za-z0-9._-]+):([0-9]+)(;| )`)
 	datagramName = regexp.MustCompile(`(syslog:server=)([A-Za-z0-9._-]+):([0-9]+)(,)`)
+	cachePath    = regexp.MustCompile(`(?m)^(proxy_cache_path )"[^"]*"`)
 	listenLine   = regexp.MustCompile(`(?m)^(\s*listen) [^ ;]+`)
 )
 
-// withoutNames puts loopback in the place of names that would need DNS.
+// withoutNames puts loopback in the place of names that would need DNS, and a
+// folder of the check's own in the place of the cache's, which nginx -t makes.
 func withoutNames(content []byte) []byte {
+	content = cachePath.ReplaceAll(content, []byte("${1}deny"))
 	for _, re := range []*regexp.Regexp{serverName, datagramName} {
 		content = re.ReplaceAllFunc(content, func(m []byte) []byte {
 			part := re.FindSubmatch(m)

@@ -28,6 +28,12 @@ type Options struct {
 	// Without any the site defines upstream sluice_app itself; a whole nginx.conf
 	// then has 127.0.0.1:8081.
 	Upstreams []string
+	// CacheDir is where denials are kept for a moment, a folder that NGINX makes
+	// if its parent exists; /dev/shm/sluice when empty. It belongs on tmpfs: the
+	// names of its entries hold credentials. Two NGINX on one machine need two.
+	CacheDir string
+	// NoDenyCache keeps none.
+	NoDenyCache bool
 	// Full adds a whole nginx.conf.
 	Full bool
 	// Listen are the addresses of its servers; 127.0.0.1:8080 when there is none.
@@ -77,6 +83,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Full && len(o.Upstreams) == 0 {
 		o.Upstreams = []string{"127.0.0.1:8081"}
+	}
+	if o.CacheDir == "" {
+		o.CacheDir = "/dev/shm/sluice"
 	}
 	if len(o.Listen) == 0 {
 		o.Listen = []string{"127.0.0.1:8080"}
@@ -131,8 +140,8 @@ func (b *builder) render(out *output) {
 		out.file(f.name, "geo.conf.tmpl", f.view)
 	}
 	if asked {
-		http.Answers, http.Sent = answers, a.blocks
-		out.file("sluice/ask.conf", "ask.conf.tmpl", askView{b.stamp, a.headers, word(milliseconds(b.c.LongestWait() + waitMargin))})
+		http.Answers, http.Sent, http.Deny = answers, a.blocks, b.denyCache(a)
+		out.file("sluice/ask.conf", "ask.conf.tmpl", askView{b.stamp, a.headers, word(milliseconds(b.c.LongestWait() + waitMargin)), http.Deny})
 		out.file("sluice/vars.conf", "vars.conf.tmpl", varsView{b.stamp, vars})
 	}
 	out.file("sluice/real_ip.conf", "real_ip.conf.tmpl", b.client())

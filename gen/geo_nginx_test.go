@@ -75,7 +75,7 @@ func startGeo(t testing.TB, policy string, tables geo.Tables, module bool) *stac
 	t.Helper()
 	gentest.Binary(t)
 	s := &stack{t: t, authz: gentest.StartAuthz(t), app: gentest.StartApp(t), addr: gentest.FreePort(t)}
-	opt := Options{Version: "test", Full: true, Listen: []string{s.addr}, Authz: []string{s.authz.Addr}, Upstreams: []string{s.app.Addr},
+	opt := Options{Version: "test", CacheDir: gentest.CacheDir(t), Full: true, Listen: []string{s.addr}, Authz: []string{s.authz.Addr}, Upstreams: []string{s.app.Addr},
 		Geo: tables, GeoModule: module}
 	if module {
 		needModule(t)

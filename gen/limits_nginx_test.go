@@ -115,7 +115,7 @@ func TestReload(t *testing.T) {
 	}
 	load := func(name, policy string) Files {
 		t.Helper()
-		files, err := Render(compiled(t, policy), Options{Version: "test", Full: true, Listen: []string{s.addr}, Authz: []string{s.authz.Addr}, Upstreams: []string{s.app.Addr}})
+		files, err := Render(compiled(t, policy), Options{Version: "test", CacheDir: s.cacheDir, Full: true, Listen: []string{s.addr}, Authz: []string{s.authz.Addr}, Upstreams: []string{s.app.Addr}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ func startOwn(t *testing.T, policy, conf string, more map[string]string) *stack 
 	t.Helper()
 	gentest.Binary(t)
 	s := &stack{t: t, authz: gentest.StartAuthz(t), app: gentest.StartApp(t), addr: gentest.FreePort(t)}
-	files, err := Render(compiled(t, policy), Options{Version: "test", Authz: []string{s.authz.Addr}})
+	files, err := Render(compiled(t, policy), Options{Version: "test", CacheDir: gentest.CacheDir(t), Authz: []string{s.authz.Addr}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func startSite(t *testing.T) *site {
 	t.Helper()
 	gentest.Binary(t)
 	s := &stack{t: t, authz: gentest.StartAuthz(t), app: gentest.StartApp(t), addr: gentest.FreePort(t)}
-	files, err := Render(compiled(t, sitePolicy), Options{Version: "test", Authz: []string{s.authz.Addr}})
+	files, err := Render(compiled(t, sitePolicy), Options{Version: "test", CacheDir: gentest.CacheDir(t), Authz: []string{s.authz.Addr}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,8 @@ type stack struct {
 	app   *gentest.App
 	addr  string
 	files Files
+
+	cacheDir string
 }
 
 // compiled compiles a policy that must be a good one.
@@ -55,6 +57,8 @@ func startOptions(t testing.TB, c *policies.Compiled, opt Options, change func(f
 	gentest.Binary(t)
 	s := &stack{t: t, authz: gentest.StartAuthz(t), app: gentest.StartApp(t), addr: gentest.FreePort(t)}
 	opt.Version, opt.Full, opt.Listen = "test", true, []string{s.addr}
+	s.cacheDir = gentest.CacheDir(t)
+	opt.CacheDir = s.cacheDir
 	opt.Authz, opt.Upstreams = []string{s.authz.Addr}, []string{s.app.Addr}
 	files, err := Render(c, opt)
 	if err != nil {

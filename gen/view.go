@@ -60,6 +60,7 @@ type httpView struct {
 	Answers   []block // what the service answered, kept over the passes of a request
 	Authz     []peer
 	Sent      []block // what the service is told
+	Deny      denyCache
 	Denials   []block
 	App       []peer
 }
@@ -75,6 +76,7 @@ type askView struct {
 	Stamp   Token
 	Headers []header
 	Timeout Token
+	Deny    denyCache // without a key: denials are not kept
 }
 
 // serverView is for server.conf.

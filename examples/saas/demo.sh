@@ -20,7 +20,7 @@ stop() {
   trap - EXIT INT TERM
   for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
   wait 2>/dev/null || true
-  rm -rf "$work"
+  rm -rf "$work" "/dev/shm/${work##*/}"
 }
 trap stop EXIT
 trap 'exit 0' INT TERM
@@ -100,7 +100,7 @@ start_service
 title "The policy becomes NGINX configuration"
 echo "$dim\$ sluice render examples/saas/policy.yaml --full --out DIR$off"
 "$sluice" render "$here/policy.yaml" --full --out "$work/nginx" \
-  --authz "127.0.0.1:$authz" --upstream "127.0.0.1:$app" --listen "127.0.0.1:$web" | sed 's/^/  /'
+  --cache-dir "/dev/shm/${work##*/}" --authz "127.0.0.1:$authz" --upstream "127.0.0.1:$app" --listen "127.0.0.1:$web" | sed 's/^/  /'
 (cd "$work/nginx" && find sluice nginx.conf -type f | sort | sed 's/^/  /')
 nginx -p "$work/nginx/" -c nginx.conf -e "$work/nginx.log" -g 'daemon off;' >>"$work/nginx.log" 2>&1 &
 pids+=($!)

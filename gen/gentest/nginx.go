@@ -191,3 +191,19 @@ func (b *safeBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.buf.String()
 }
+
+// CacheDir is where an nginx of the test may keep denials: a name on tmpfs that
+// nobody has, for nginx to make, since its workers may not look into a test's
+// own folder. What it leaves is removed with the test.
+func CacheDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "sluice-test-")
+	if err != nil {
+		t.Fatalf("cannot make a folder on tmpfs: %v", err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatalf("cannot open %q to nginx's workers: %v", dir, err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return filepath.Join(dir, "deny")
+}
