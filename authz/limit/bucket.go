@@ -80,7 +80,14 @@ func (op *Op) ahead() int64 {
 // fits tells whether op's cost is there at now, or will be when it is held as
 // long as it may be.
 func (b *bucket) fits(op *Op, now int64) bool {
-	return op.Cost <= op.Burst-op.Reserve && b.held(now+op.ahead()) >= op.need() && b.held(now) >= op.Cost*Unit+minLevel
+	switch ahead := op.ahead(); {
+	case op.Cost > op.Burst-op.Reserve:
+		return false
+	case ahead == 0:
+		return b.held(now) >= op.need()
+	default:
+		return b.held(now+ahead) >= op.need() && b.held(now) >= op.Cost*Unit+minLevel
+	}
 }
 
 // charge takes op's cost, which fits, and tells how many microseconds the answer

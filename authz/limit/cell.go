@@ -4,6 +4,7 @@ package limit
 type cell struct {
 	shard  *shard
 	hash   uint64
+	form   form
 	entry  *entry // nil for a newcomer; good until the next insert
 	log    *logbook
 	leases *leaseSet

@@ -41,7 +41,8 @@ func (e *entry) form() form { return form(e.hash >> formShift & 7) }
 
 // moment is a time on two clocks, in microseconds since 1970: one that never steps,
 // for what counts how long ago something was, and that of the calendar, for what
-// begins at a time of the day. Both are one in tests and in Redis.
+// begins at a time of the day; 0 when nobody asked for it. Both are one in tests
+// and in Redis.
 type moment struct{ now, wall int64 }
 
 // of is the clock for a form.

@@ -36,7 +36,7 @@ type MemoryOptions struct {
 // offenders for the price of a storm of newcomers, and to let newcomers pass
 // uncounted would do so without a trace. The fail mode decides, and shows it.
 type Memory struct {
-	clock  func() moment
+	clock  func(wall bool) moment
 	seed   maphash.Seed
 	grace  int64 // microseconds
 	limit  int64 // keys
@@ -85,17 +85,22 @@ func NewMemory(o MemoryOptions) *Memory {
 	return m
 }
 
-// newClock reads both clocks at once: a time.Time holds them.
-func newClock(now func() time.Time) func() moment {
+// newClock reads the clock that never steps, and that of the calendar only when it
+// is wanted: each takes tens of nanoseconds.
+func newClock(now func() time.Time) func(wall bool) moment {
 	if now != nil {
-		return func() moment {
+		return func(bool) moment {
 			t := now().UnixMicro()
 			return moment{t, t}
 		}
 	}
 	base := time.Now()
 	start := base.UnixMicro()
-	return func() moment {
+	return func(wall bool) moment {
+		if !wall {
+			t := start + time.Since(base).Microseconds()
+			return moment{t, 0}
+		}
 		t := time.Now()
 		return moment{start + t.Sub(base).Microseconds(), t.UnixMicro()}
 	}
@@ -135,10 +140,10 @@ func (m *Memory) step(ops []Op, states []State, charge bool) (int, error) {
 		cells = many[:]
 	}
 	cells = cells[:len(ops)]
-	at := m.clock()
-	set := m.address(ops, cells, at)
+	set, wall := m.address(ops, cells)
+	at := m.clock(wall)
 	if !m.decide(&set, ops, cells, at, charge) {
-		m.makeRoom(at, len(ops))
+		m.makeRoom(len(ops))
 		if !m.decide(&set, ops, cells, at, charge) {
 			return -1, m.full
 		}
@@ -149,18 +154,18 @@ func (m *Memory) step(ops []Op, states []State, charge bool) (int, error) {
 	return refusal(ops, states), nil
 }
 
-// address finds the shard, the hash and the clock of every op, outside of all
-// locks.
-func (m *Memory) address(ops []Op, cells []cell, at moment) (set shardSet) {
+// address finds the shard and the hash of every op, outside of all locks, and
+// whether one asks for the calendar.
+func (m *Memory) address(ops []Op, cells []cell) (set shardSet, wall bool) {
 	for i := range ops {
 		n := maphash.Bytes(m.seed, ops[i].Tag) % shardCount
 		set[n/64] |= 1 << (n % 64)
-		form := ops[i].Kind.form()
-		cells[i].shard = &m.shards[n]
-		cells[i].hash = hashOf(maphash.Bytes(m.seed, ops[i].Key), form)
-		cells[i].now = at.of(form)
+		c := &cells[i]
+		c.shard, c.form = &m.shards[n], ops[i].Kind.form()
+		c.hash = hashOf(maphash.Bytes(m.seed, ops[i].Key), c.form)
+		wall = wall || c.form == windowForm || c.form == quotaForm
 	}
-	return set
+	return set, wall
 }
 
 // decide is the step itself. It returns false, and has done nothing, when there
@@ -171,6 +176,7 @@ func (m *Memory) decide(set *shardSet, ops []Op, cells []cell, at moment, charge
 	pass := true
 	for i := range ops {
 		op, c := &ops[i], &cells[i]
+		c.now = at.of(c.form)
 		c.look(op)
 		if op.Kind == Quota && len(op.ID) > 0 {
 			var room [markRoom]byte
@@ -249,11 +255,12 @@ func (m *Memory) reserve(newcomers int) bool {
 
 // makeRoom drops counters that no longer matter, wherever they are. It holds no
 // other lock, and takes up where the last one ended.
-func (m *Memory) makeRoom(at moment, wanted int) {
+func (m *Memory) makeRoom(wanted int) {
+	before := m.clock(true).before(m.grace)
 	for look, visits := roomLook, 0; look > 0 && wanted > 0 && visits < 4*shardCount; visits++ {
 		s := &m.shards[m.hand.Add(1)%shardCount]
 		s.mu.Lock()
-		looked, dropped := s.sweep(roomStep, at.before(m.grace))
+		looked, dropped := s.sweep(roomStep, before)
 		s.mu.Unlock()
 		m.keys.Add(-int64(dropped))
 		look -= looked

@@ -58,14 +58,14 @@ func (m *Memory) correct(ops []Op, step func(cells []cell, at moment) bool) erro
 	if m.closed.Load() {
 		return errClosed
 	}
-	at := m.clock()
 	cells := make([]cell, len(ops))
-	set := m.address(ops, cells, at)
+	set, wall := m.address(ops, cells)
+	at := m.clock(wall)
 	for range 2 {
 		if m.locked(&set, func() bool { return step(cells, at) }) {
 			return nil
 		}
-		m.makeRoom(at, len(ops)+1)
+		m.makeRoom(len(ops) + 1)
 	}
 	return m.full
 }
@@ -82,6 +82,7 @@ func (m *Memory) settle(ops []Op, cells []cell, deltas []int64, at moment) bool 
 	wanted := 0
 	for i := range ops {
 		c := &cells[i]
+		c.now = at.of(c.form)
 		c.entry = c.shard.part(c.hash).find(c.hash, ops[i].Key)
 		if c.fresh(&ops[i], deltas[i]) {
 			wanted++

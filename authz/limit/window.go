@@ -116,14 +116,6 @@ func (w *window) state(op *Op, now int64, fits bool) State {
 	return s
 }
 
-// over is when the window no longer counts.
-func (w *window) over(op *Op) int64 {
-	if op.Kind == FixedWindow {
-		return w.start + w.length
-	}
-	return w.start + 2*w.length
-}
-
 func (w *window) words() words { return words{w.start, w.length, w.count, w.last} }
 
 func windowOf(w *words) window {
