@@ -29,6 +29,40 @@ func TestMemoryAllocatesNothingForKnownKeys(t *testing.T) {
 	}
 }
 
+// Of the other kinds only a lease that is new needs memory: its name. Logs grow
+// until they hold what they may.
+func TestMemoryAllocatesLittle(t *testing.T) {
+	day := NewCalendar(Day, time.UTC, 1)
+	for _, c := range []struct {
+		name string
+		op   Op
+		want float64
+	}{
+		{"fixed", Op{Kind: FixedWindow, Max: 50, Length: time.Hour}, 0},
+		{"sliding", Op{Kind: SlidingWindow, Max: 50, Length: time.Hour}, 0},
+		{"log", Op{Kind: LogWindow, Max: 50, Length: time.Millisecond}, 0},
+		{"quota", Op{Kind: Quota, Max: 50, Overage: 10, Calendar: day}, 0},
+		{"a quota that knows its ids", Op{Kind: Quota, Max: 5000, Calendar: day, ID: []byte("request")}, 0},
+		{"a lease that is held", Op{Kind: Concurrency, Max: 5, Length: time.Hour, ID: []byte("request")}, 0},
+		{"retries", Op{Kind: Retries, Burst: 50, Refill: NewRefill(Unit, time.Hour)}, 0},
+	} {
+		m := NewMemory(MemoryOptions{})
+		ops, states := []Op{c.op}, make([]State, 1)
+		ops[0].Tag, ops[0].Key, ops[0].Cost = []byte("acme"), []byte("sluice:{acme}:x"), 1
+		take := func() {
+			if _, err := m.Take(context.Background(), ops, states); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 200 {
+			take()
+		}
+		if got := testing.AllocsPerRun(200, take); got > c.want {
+			t.Errorf("%s: %v allocations, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestCallAllocatesNothing(t *testing.T) {
 	sha := "0123"
 	c := newCall(&sha)
