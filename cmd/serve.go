@@ -49,7 +49,7 @@ Every flag is also an environment variable: --store is SLUICE_STORE.`,
 	f := c.Flags()
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:9180", "HOST:PORT or unix:PATH")
 	f.StringVar(&o.Datagrams, "datagrams", "127.0.0.1:9182", "HOST:PORT, UDP: where NGINX tells of the ends of requests; empty: nowhere")
-	f.StringVar(&o.Store, "store", "embedded:sluice.db", "embedded:FILE, memory, redis://..., rediss://... or unix://...")
+	f.StringVar(&o.Store, "store", "embedded:sluice.db", "embedded:FILE, memory, redis://..., rediss://..., unix://..., redis://h1,h2/?master=NAME or redis+cluster://h1,h2")
 	f.DurationVar(&o.Deadline, "deadline", authz.DefaultDeadline, "how long a decision may wait for Redis; then on_store_down decides")
 	f.StringVar(&o.Peers, "peers", "127.0.0.0/8,::1/128", "networks that may ask, with commas between")
 	return c
@@ -82,13 +82,12 @@ func runServe(e *env, o serveOptions) error {
 	if o.Deadline <= 0 {
 		return usagef("--deadline %s; want more than 0", o.Deadline)
 	}
-	store, err := openStore(o.Store, o.Deadline)
+	log := slog.New(slog.NewJSONHandler(e.Err, nil))
+	store, err := openStore(o.Store, o.Deadline, log)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-
-	log := slog.New(slog.NewJSONHandler(e.Err, nil))
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)

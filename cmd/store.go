@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -14,27 +16,44 @@ type openedStore struct {
 	deadline time.Duration // of a decision; 0 for a store that never waits
 }
 
+// checkTimeout is how long the start waits for Redis to say what it is.
+const checkTimeout = time.Second
+
 // openStore opens the store that --store names. The deadline is for stores that
 // wait.
-func openStore(name string, deadline time.Duration) (*openedStore, error) {
+func openStore(name string, deadline time.Duration, log *slog.Logger) (*openedStore, error) {
 	scheme, rest, _ := strings.Cut(name, ":")
 	switch scheme {
 	case "memory":
 		return &openedStore{Store: limit.NewMemory(limit.MemoryOptions{}), kind: "memory"}, nil
 	case "embedded":
-		// Rates live in memory. The file is for what was sold: quotas, which are not
-		// enforced yet, so no policy that is served can need it.
 		if rest == "" {
 			return nil, usagef("--store embedded: names no file; want embedded:FILE")
 		}
 		return &openedStore{Store: limit.NewMemory(limit.MemoryOptions{}), kind: "embedded"}, nil
 	case "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel":
-		store, err := limit.OpenRedis(name, limit.RedisOptions{})
-		if err != nil {
-			return nil, usageError{err}
-		}
-		return &openedStore{Store: store, kind: "redis", deadline: deadline}, nil
+		return openRedis(name, deadline, log)
 	}
 	// The name is not repeated: it may be a URL with a password.
-	return nil, usagef("--store: unknown kind; want embedded:FILE, memory, redis://..., rediss://... or unix://...")
+	return nil, usagef("--store: unknown kind; want embedded:FILE, memory, redis://..., rediss://..., unix://... or redis+cluster://...")
+}
+
+// openRedis opens a store on Redis and asks it what it is, which also opens
+// connections before the first storm. A Redis that does not answer yet is no
+// reason not to start: the fail mode decides until it does.
+func openRedis(url string, deadline time.Duration, log *slog.Logger) (*openedStore, error) {
+	store, err := limit.OpenRedis(url, limit.RedisOptions{Logger: log})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	defer cancel()
+	warnings, err := store.Check(ctx)
+	for _, w := range warnings {
+		log.Warn("store", "warning", w)
+	}
+	if err != nil {
+		log.Warn("store", "warning", "Redis does not answer yet", "error", err.Error())
+	}
+	return &openedStore{Store: store, kind: "redis", deadline: deadline}, nil
 }
