@@ -12,10 +12,7 @@ import (
 
 // charge asks the store about every limit of the request, in one step.
 func (e *Engine) charge(req *Request, r *boundRoute, id *identity, c client, d *Decision) {
-	s := subject{client: c, route: r.id, proof: id.proof, req: req}
-	if id.tenant != nil {
-		s.tenant, s.key = id.tenant.id, id.key.id
-	}
+	s := subject{client: c, tenant: id.tenant, key: id.key, user: id.user, route: r.id, proof: id.proof, req: req}
 	retry := d.bound.retries && e.isRetry(req, &s)
 	d.addOps(id.rules, &s, retry)
 	d.addOps(r.rules, &s, retry)

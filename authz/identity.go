@@ -11,8 +11,9 @@ import (
 
 // identity is who asks, by credential.
 type identity struct {
-	tenant *boundTenant // nil: nobody known, the client's address stands for him
-	key    *boundKey
+	tenant []byte // encoded for keys; empty: nobody known, the client's address stands for him
+	key    []byte // encoded for keys
+	user   []byte // the user's name, as it came
 	plan   int    // -1: none
 	rules  []rule // what his plan limits
 	shown  bool   // a credential came, good or not
@@ -28,11 +29,14 @@ func (b *bound) identify(req *Request, c client, d *Decision) (identity, bool) {
 	for i := range b.sources {
 		if value := b.sources[i].credential(req); len(value) > 0 {
 			id, ok := b.identifyKey(value, c, d)
-			if id.tenant != nil {
+			if len(id.tenant) > 0 {
 				id.proof = b.sources[i].field
 			}
 			return id, ok
 		}
+	}
+	if b.policy.Identity.Login != nil && req.Login {
+		return b.identifyLogin(req, c, d)
 	}
 	return b.outcome(b.policy.Identity.Missing, false, d)
 }
@@ -95,7 +99,7 @@ func (b *bound) identifyKey(value []byte, c client, d *Decision) (identity, bool
 	}
 	tenant := &b.tenants[ref.Tenant]
 	key := &tenant.keys[ref.Key]
-	return identity{tenant: tenant, key: key, plan: k.Plan, rules: key.rules, shown: true}, true
+	return identity{tenant: tenant.id, key: key.id, plan: k.Plan, rules: key.rules, shown: true}, true
 }
 
 // lookup finds an API key by its hash. How long the index takes tells something

@@ -36,6 +36,7 @@ type subject struct {
 	client client
 	tenant []byte // encoded id; empty for who has no tenant
 	key    []byte // encoded id; empty for who has no key
+	user   []byte // his name, as it came; empty for who has none
 	route  []byte // encoded name
 	proof  []byte // the field whose credential was found good; empty when none was
 	req    *Request
@@ -93,11 +94,8 @@ func (d *dim) appendPart(dst []byte, s *subject) []byte {
 	case policies.DimIP:
 		return appendClient(dst, s)
 	case policies.DimKey, policies.DimUser, policies.DimScope:
-		// No credential of this release names a user or a scope.
-		if len(s.key) == 0 {
-			return dst
-		}
-		return append(append(dst, "key="...), s.key...)
+		// No credential of this release names a scope.
+		return appendPerson(dst, s, d.kind)
 	case policies.DimRoute:
 		return append(append(dst, "route="...), s.route...)
 	case policies.DimServer:

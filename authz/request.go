@@ -26,6 +26,10 @@ type Request struct {
 	IP []byte
 	// Policy is the hash of the policy that NGINX was rendered from.
 	Policy []byte
+	// Login tells that the site's own authenticator let the request pass, and
+	// LoginUser and LoginTenant whom it named.
+	Login                  bool
+	LoginUser, LoginTenant []byte
 	// ID is the client's request: NGINX's $request_id.
 	ID []byte
 	// Retry tells that the client says this is a retry.
@@ -101,6 +105,12 @@ func (r *Request) Set(name, value []byte) {
 		r.IP = value
 	case policies.HeaderPolicy:
 		r.Policy = value
+	case policies.HeaderLogin:
+		r.Login = string(value) == "1"
+	case policies.HeaderLoginUser:
+		r.LoginUser = value
+	case policies.HeaderLoginTenant:
+		r.LoginTenant = value
 	case policies.HeaderRequest:
 		r.ID = value
 	case policies.HeaderRetry:

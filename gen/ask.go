@@ -15,6 +15,8 @@ type asking struct {
 	seen    map[string]bool
 	// shown are the names of headers that carry credentials.
 	shown []string
+	// credentials are the variables that hold them, empty when none is shown.
+	credentials []string
 }
 
 // ask lists the headers of the subrequest. Nothing else is sent: a client's
@@ -85,6 +87,7 @@ func (b *builder) credential(a *asking, s *policies.Source) {
 	m.line(none(), none())
 	m.line(ownRegex(tokenOf(policies.MaxCredential)), variable(source))
 	a.blocks = append(a.blocks, m)
+	a.credentials = append(a.credentials, m.name())
 	a.headers = append(a.headers, header{Name: b.take(headerName(name)), Value: m.Variable})
 }
 
@@ -118,6 +121,7 @@ func (b *builder) headerCredential(a *asking, name string) {
 		m.line(ownRegex(tokenOf(policies.MaxCredential)), variable(source))
 	}
 	a.blocks = append(a.blocks, m)
+	a.credentials = append(a.credentials, m.name())
 	a.headers = append(a.headers, header{Name: b.take(headerName(name)), Value: m.Variable})
 }
 

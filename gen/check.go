@@ -30,6 +30,9 @@ func Check(ctx context.Context, nginx string, f Files) error {
 	for name, content := range f {
 		files[name] = withoutNames(content)
 	}
+	if chain, ok := files["sluice/chain.conf"]; ok {
+		files["sluice/chain.conf"] = onSockets(chain)
+	}
 	if full, ok := files["nginx.conf"]; ok {
 		files["nginx.conf"] = onSockets(full)
 		confs = append(confs, "nginx.conf")
@@ -75,6 +78,9 @@ func wrapper(f Files) []byte {
 		case name == "sluice/locations.conf", strings.HasPrefix(name, "sluice/locations/"):
 			server("include " + name + ";\n")
 		}
+	}
+	if _, ok := f["sluice/chain.conf"]; ok {
+		b.WriteString("server { include sluice/chain.conf; }\n")
 	}
 	server("include sluice/log.conf;\n" + routes.String() + "location /own { add_header X-Own 1; include sluice/headers.conf; }\n")
 	b.WriteString("}\n")

@@ -54,6 +54,11 @@ func statusPage(status int) Token { return word("@sluice_" + strconv.Itoa(status
 func (b *builder) choice() []block {
 	closed := newMap(own("$sluice_asked|$sluice_failed"), "sluice_closed",
 		"The service is away, and the route fails closed.")
+	if b.chained() {
+		closed = newMap(own("$sluice_login_lost$sluice_asked|$sluice_failed"), "sluice_closed",
+			"The service is away, and the route fails closed; or nobody could be asked who it is, which is always closed.")
+		closed.line(ownRegex(`^lost/`), word("1"))
+	}
 	closed.Volatile = true
 	closed.otherwise(none())
 	closed.line(ownRegex(`^/_sluice/closed/.*\|1\z`), word("1"))

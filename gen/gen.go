@@ -34,6 +34,9 @@ type Options struct {
 	CacheDir string
 	// NoDenyCache keeps none.
 	NoDenyCache bool
+	// LoginSocket is where the server listens that asks a chained authenticator,
+	// unix:PATH or HOST:PORT; unix:/run/sluice-login.sock when empty.
+	LoginSocket string
 	// Full adds a whole nginx.conf.
 	Full bool
 	// Listen are the addresses of its servers; 127.0.0.1:8080 when there is none.
@@ -86,6 +89,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CacheDir == "" {
 		o.CacheDir = "/dev/shm/sluice"
+	}
+	if o.LoginSocket == "" {
+		o.LoginSocket = "unix:/run/sluice-login.sock"
 	}
 	if len(o.Listen) == 0 {
 		o.Listen = []string{"127.0.0.1:8080"}
@@ -141,12 +147,14 @@ func (b *builder) render(out *output) {
 	}
 	if asked {
 		http.Answers, http.Sent, http.Deny = answers, a.blocks, b.denyCache(a)
-		out.file("sluice/ask.conf", "ask.conf.tmpl", askView{b.stamp, a.headers, word(milliseconds(b.c.LongestWait() + waitMargin)), http.Deny})
+		http.Login = b.serverLogin(a)
+		b.loginFiles(out, a, http.Login)
+		out.file("sluice/ask.conf", "ask.conf.tmpl", askView{b.stamp, a.headers, word(milliseconds(b.c.LongestWait() + waitMargin)), http.Deny, b.chained()})
 		out.file("sluice/vars.conf", "vars.conf.tmpl", varsView{b.stamp, vars})
 	}
 	out.file("sluice/real_ip.conf", "real_ip.conf.tmpl", b.client())
 	out.file("sluice/http.conf", "http.conf.tmpl", http)
-	out.file("sluice/server.conf", "server.conf.tmpl", serverView{b.stamp, asked, d.pages})
+	out.file("sluice/server.conf", "server.conf.tmpl", serverView{b.stamp, asked, asked && b.chained(), d.pages})
 	out.file("sluice/headers.conf", "headers.conf.tmpl", headersView{b.stamp, b.clientHeaders()})
 	out.file("sluice/proxy_headers.conf", "proxy_headers.conf.tmpl", headersView{b.stamp, b.appHeaders(a)})
 	out.file("sluice/app.conf", "app.conf.tmpl", appView{b.stamp, len(b.opt.Upstreams) > 0})
@@ -202,6 +210,9 @@ func (b *builder) client() clientView {
 func (b *builder) defaults(asked bool, vars []header) []Token {
 	out := []Token{word("sluice_refused"), word("sluice_rule"), word("sluice_shadowed"), word("sluice_exempt"), word("sluice_route"),
 		word("sluice_edge_retry"), word("sluice_edge_rate"), word("sluice_edge_conn"), word("sluice_denied")}
+	if b.chained() {
+		out = append(out, word("sluice_login_lost"))
+	}
 	if !asked {
 		for _, v := range vars {
 			out = append(out, v.Name)

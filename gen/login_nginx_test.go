@@ -15,9 +15,15 @@ import (
 // for addresses.
 func startOwn(t *testing.T, policy, conf string, more map[string]string) *stack {
 	t.Helper()
+	return startOwnOptions(t, policy, Options{}, conf, more)
+}
+
+func startOwnOptions(t *testing.T, policy string, opt Options, conf string, more map[string]string) *stack {
+	t.Helper()
 	gentest.Binary(t)
 	s := &stack{t: t, authz: gentest.StartAuthz(t), app: gentest.StartApp(t), addr: gentest.FreePort(t)}
-	files, err := Render(compiled(t, policy), Options{Version: "test", CacheDir: gentest.CacheDir(t), Authz: []string{s.authz.Addr}})
+	opt.Version, opt.CacheDir, opt.Authz = "test", gentest.CacheDir(t), []string{s.authz.Addr}
+	files, err := Render(compiled(t, policy), opt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,6 +61,7 @@ type httpView struct {
 	Authz     []peer
 	Sent      []block // what the service is told
 	Deny      denyCache
+	Login     login
 	Denials   []block
 	App       []peer
 }
@@ -77,12 +78,14 @@ type askView struct {
 	Headers []header
 	Timeout Token
 	Deny    denyCache // without a key: denials are not kept
+	Login   bool      // an authenticator is chained
 }
 
 // serverView is for server.conf.
 type serverView struct {
 	Stamp Token
 	Asked bool
+	Login bool // an authenticator is chained
 	Pages []page
 }
 

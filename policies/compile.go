@@ -109,6 +109,9 @@ func (c *Compiled) compileIdentity(s *IdentitySpec) *Identity {
 		if src.APIKey != nil {
 			id.Sources = append(id.Sources, compileAPIKey(src.APIKey))
 		}
+		if a := src.AuthRequest; a != nil {
+			id.Login = &Login{Location: string(a.Location), UserHeader: string(a.UserHeader), TenantHeader: string(a.TenantHeader)}
+		}
 	}
 	return id
 }

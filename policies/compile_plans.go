@@ -61,7 +61,7 @@ func overlay(base, over LimitSpec) LimitSpec {
 }
 
 func (c *Compiled) compileTenants(p *Policy) {
-	c.keys = map[SHA256]KeyRef{}
+	c.keys, c.byClaim = map[SHA256]KeyRef{}, map[string]int{}
 	for i := range p.Tenants {
 		s := &p.Tenants[i]
 		plan := c.planIndex(s.Plan)
@@ -72,6 +72,7 @@ func (c *Compiled) compileTenants(p *Policy) {
 			Networks: networks(s.CIDRs),
 			Limits:   tenantLimits(c.Plans[plan].Limits, s),
 		}
+		c.byClaim[string(orDefault(s.Claim, Text(s.ID)))] = i
 		for j, k := range s.Keys {
 			t.Keys = append(t.Keys, c.compileKey(&t, k))
 			c.keys[k.SHA256] = KeyRef{Tenant: i, Key: j}

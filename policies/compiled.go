@@ -29,6 +29,7 @@ type Compiled struct {
 	Responses Responses
 
 	keys    map[SHA256]KeyRef // by the hash of the API key
+	byClaim map[string]int    // tenants, by claim, or by id where there is none
 	byName  map[string]int    // routes
 	matcher matcher
 }
@@ -53,9 +54,17 @@ type ListFile struct {
 // Identity says which credentials count.
 type Identity struct {
 	Sources  []Source
+	Login    *Login // the site's own authenticator; nil: there is none
 	Missing  Outcome
 	Invalid  Outcome
 	Unlisted Outcome
+}
+
+// Login is the site's own authenticator, asked when no other credential is shown.
+type Login struct {
+	Location     string // of the site, which auth_request asks
+	UserHeader   string // of its answer; empty: it names nobody
+	TenantHeader string
 }
 
 // Outcome is a plan (an index of Compiled.Plans), or a refusal.
@@ -308,6 +317,13 @@ func (c *Compiled) RouteNamed(name []byte) *Route {
 		return &c.Routes[i]
 	}
 	return nil
+}
+
+// TenantByClaim finds the tenant that a login names, an index of Tenants,
+// without allocating.
+func (c *Compiled) TenantByClaim(claim []byte) (int, bool) {
+	i, ok := c.byClaim[string(claim)]
+	return i, ok
 }
 
 // KeyByHash finds the key that an API key hashes to, without allocating.

@@ -31,7 +31,7 @@ func unenforcedSources(p *Policy, f *findings) {
 	}
 	for i := range p.Identity.Sources {
 		s := &p.Identity.Sources[i]
-		f.notYet(elem("identity.sources", i), key{"jwt", s.JWT != nil}, key{"client_cert", s.ClientCert != nil}, key{"auth_request", s.AuthRequest != nil})
+		f.notYet(elem("identity.sources", i), key{"jwt", s.JWT != nil}, key{"client_cert", s.ClientCert != nil})
 	}
 }
 
@@ -52,7 +52,7 @@ func unenforcedLimits(p *Policy, f *findings) {
 func unenforcedTenants(p *Policy, f *findings) {
 	for i := range p.Tenants {
 		t, path := &p.Tenants[i], elem("tenants", i)
-		f.notYet(path, key{"claim", t.Claim != ""}, key{"cert_sha256", t.CertSHA256 != nil})
+		f.notYet(path, key{"cert_sha256", t.CertSHA256 != nil})
 		for j := range t.Keys {
 			f.notYet(elem(field(path, "keys"), j), key{"simulate", t.Keys[j].Simulate != ""})
 		}

@@ -28,6 +28,14 @@ const (
 	HeaderValuePrefix = "X-Sluice-Header-"
 )
 
+// What the site's own authenticator said, from the rendered server that asks it
+// to the service: HeaderLogin is 1 when it let the request pass.
+const (
+	HeaderLogin       = "X-Sluice-Login"
+	HeaderLoginUser   = "X-Sluice-Login-User"
+	HeaderLoginTenant = "X-Sluice-Login-Tenant"
+)
+
 // Response headers from the service to NGINX.
 const (
 	HeaderDecision = "X-Sluice-Decision" // allow or deny
