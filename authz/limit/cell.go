@@ -18,12 +18,14 @@ type cell struct {
 	take  bool // the op is to be charged
 	write bool // the words are to be written
 	known bool // the op's ID has been charged before
+	// batch, in the first cell of a step, is what its caller waits for.
+	batch *batch
 }
 
 // look finds the counter and brings it under op's numbers and to now.
 func (c *cell) look(op *Op) {
 	c.entry = c.shard.part(c.hash).find(c.hash, op.Key)
-	c.log, c.leases, c.delay, c.write, c.known = nil, nil, 0, false, false
+	c.log, c.leases, c.batch, c.delay, c.write, c.known = nil, nil, nil, 0, false, false
 	switch op.Kind {
 	case Rate, Retries:
 		c.lookBucket(op)

@@ -45,7 +45,9 @@ type Memory struct {
 	hand   atomic.Uint32 // the shard where the next search for room begins
 	closed atomic.Bool
 	large  sync.Pool // of *[MaxOps]cell
-	shards [shardCount]shard
+	// journal is told of quotas that change. It belongs to an Embedded; others have none.
+	journal *journal
+	shards  [shardCount]shard
 }
 
 const (
@@ -106,14 +108,14 @@ func newClock(now func() time.Time) func(wall bool) moment {
 	}
 }
 
-// Take implements Store. It never waits for anything but locks and ignores ctx.
-func (m *Memory) Take(_ context.Context, ops []Op, states []State) (int, error) {
-	return m.step(ops, states, true)
+// Take implements Store. It never waits for anything but locks, and an Embedded for its file.
+func (m *Memory) Take(ctx context.Context, ops []Op, states []State) (int, error) {
+	return m.step(ctx, ops, states, true)
 }
 
 // Peek implements Store.
-func (m *Memory) Peek(_ context.Context, ops []Op, states []State) error {
-	_, err := m.step(ops, states, false)
+func (m *Memory) Peek(ctx context.Context, ops []Op, states []State) error {
+	_, err := m.step(ctx, ops, states, false)
 	return err
 }
 
@@ -127,7 +129,7 @@ func (m *Memory) Close() error {
 // included that no longer matter and are not yet dropped.
 func (m *Memory) Len() int { return int(m.keys.Load()) }
 
-func (m *Memory) step(ops []Op, states []State, charge bool) (int, error) {
+func (m *Memory) step(ctx context.Context, ops []Op, states []State, charge bool) (int, error) {
 	checkTake(ops, states)
 	if m.closed.Load() {
 		return -1, errClosed
@@ -150,6 +152,9 @@ func (m *Memory) step(ops []Op, states []State, charge bool) (int, error) {
 	}
 	for i := range ops {
 		states[i] = cells[i].state(&ops[i])
+	}
+	if err := m.journal.await(ctx, cells); err != nil {
+		return -1, err
 	}
 	return refusal(ops, states), nil
 }
@@ -200,6 +205,7 @@ func (m *Memory) decide(set *shardSet, ops []Op, cells []cell, at moment, charge
 		return false
 	}
 	m.keys.Add(int64(m.store(ops, cells, at) - wanted))
+	m.journal.charged(ops, cells, at)
 	return true
 }
 

@@ -76,6 +76,10 @@ type Op struct {
 	// Shadow limits refuse nobody and are charged only when the enforced ones
 	// let pass and they have room themselves.
 	Shadow bool
+	// Soft lets the charge of a Quota be written later: by an Embedded with its next
+	// flush, by a Soft in front of a shared store from this instance's memory. Memory
+	// and Redis ignore it.
+	Soft bool
 	// Cost in units, 1 or more; 1 for a Concurrency. A cost above what the limit can
 	// ever hold never fits. Settle ignores it.
 	Cost int64

@@ -3,16 +3,22 @@ package limit
 import "context"
 
 // Settle implements Store.
-func (m *Memory) Settle(_ context.Context, id []byte, ops []Op, deltas []int64) error {
+func (m *Memory) Settle(ctx context.Context, id []byte, ops []Op, deltas []int64) error {
 	checkSettle(id, ops, deltas)
 	if len(ops) == 0 {
 		return nil
 	}
-	return m.correct(ops, func(cells []cell, at moment) bool {
+	return m.correct(ctx, ops, func(cells []cell, at moment) bool {
+		done := false
 		if len(id) == 0 {
-			return m.settle(ops, cells, deltas, at)
+			done = m.settle(ops, cells, deltas, at)
+		} else {
+			done = m.settleOnce(id, ops, cells, deltas, at)
 		}
-		return m.settleOnce(id, ops, cells, deltas, at)
+		if done {
+			m.journal.settled(id, ops, cells, at)
+		}
+		return done
 	})
 }
 
@@ -37,9 +43,9 @@ func (m *Memory) settleOnce(id []byte, ops []Op, cells []cell, deltas []int64, a
 }
 
 // Reset implements Store.
-func (m *Memory) Reset(_ context.Context, ops []Op) error {
+func (m *Memory) Reset(ctx context.Context, ops []Op) error {
 	checkOps(ops, len(ops))
-	return m.correct(ops, func(cells []cell, _ moment) bool {
+	return m.correct(ctx, ops, func(cells []cell, _ moment) bool {
 		for i := range ops {
 			c := &cells[i]
 			part := c.shard.part(c.hash)
@@ -48,13 +54,14 @@ func (m *Memory) Reset(_ context.Context, ops []Op) error {
 				part.forget(e)
 			}
 		}
+		m.journal.forgotten(ops, cells)
 		return true
 	})
 }
 
 // correct does a step that is no decision, under the locks of its tags, and once
 // more after making room when it returns false.
-func (m *Memory) correct(ops []Op, step func(cells []cell, at moment) bool) error {
+func (m *Memory) correct(ctx context.Context, ops []Op, step func(cells []cell, at moment) bool) error {
 	if m.closed.Load() {
 		return errClosed
 	}
@@ -63,7 +70,7 @@ func (m *Memory) correct(ops []Op, step func(cells []cell, at moment) bool) erro
 	at := m.clock(wall)
 	for range 2 {
 		if m.locked(&set, func() bool { return step(cells, at) }) {
-			return nil
+			return m.journal.await(ctx, cells)
 		}
 		m.makeRoom(len(ops) + 1)
 	}
