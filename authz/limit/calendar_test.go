@@ -75,39 +75,54 @@ func TestCalendarAgainstClocksOnTheWall(t *testing.T) {
 		t.Run(zone.name, func(t *testing.T) {
 			t.Parallel()
 			location := mustZone(t, zone.name)
+			wall := watch(location, zone.year)
 			for _, c := range []struct {
 				period Period
 				anchor int
 			}{{Hour, 1}, {Day, 1}, {Week, 1}, {Week, 4}, {Month, 1}, {Month, 15}, {Month, 29}, {Month, 31}} {
-				checkCalendar(t, NewCalendar(c.period, location, c.anchor), wallBounds(c.period, location, c.anchor, zone.year))
+				checkCalendar(t, NewCalendar(c.period, location, c.anchor), wall.bounds(c.period, c.anchor))
 			}
 		})
 	}
 }
 
-// wallBounds are the beginnings of periods in a year, in microseconds.
-func wallBounds(period Period, zone *time.Location, anchor, year int) (bounds []int64) {
-	latest, offset := "", 0
+// wallClock is what was seen in a year: the full hours, and the first minute of
+// every date that had not been seen before.
+type wallClock struct {
+	hours, days []int64 // microseconds
+	dates       []string
+}
+
+func watch(zone *time.Location, year int) (w wallClock) {
+	latest, offset := 0, 0
 	for at := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() == year; at = at.Add(time.Minute) {
 		local := at.In(zone)
 		_, now := local.Zone()
-		begins := false
-		switch changed := now - offset; {
-		case period == Hour:
-			begins = local.Minute() == 0 || changed%3600 != 0
-		default:
-			if date := local.Format("2006-01-02"); date > latest {
-				// A day was left out if latest is not yesterday; it may have been the first.
-				begins = latest == "" || firstOf(period, anchor, latest, date)
-				latest = date
-			}
+		if y, m, d := local.Date(); y*10000+int(m)*100+d > latest {
+			latest = y*10000 + int(m)*100 + d
+			w.days = append(w.days, at.UnixMicro())
+			w.dates = append(w.dates, local.Format("2006-01-02"))
+		}
+		if local.Minute() == 0 || (now-offset)%3600 != 0 {
+			w.hours = append(w.hours, at.UnixMicro())
 		}
 		offset = now
-		if begins {
-			bounds = append(bounds, at.UnixMicro())
+	}
+	return w
+}
+
+// bounds are the beginnings of periods. The first minute of the year began none.
+func (w *wallClock) bounds(period Period, anchor int) (bounds []int64) {
+	if period == Hour {
+		return w.hours[1:]
+	}
+	for i := 1; i < len(w.days); i++ {
+		// A day may have been left out: it may have been the first.
+		if firstOf(period, anchor, w.dates[i-1], w.dates[i]) {
+			bounds = append(bounds, w.days[i])
 		}
 	}
-	return bounds[1:] // the first minute of the year began nothing
+	return bounds
 }
 
 // firstOf tells whether a period begins on one of the days after one date up to
