@@ -40,7 +40,7 @@ when DIR differs from what would be.`,
 	f.BoolVar(&o.Gen.Full, "full", false, "also write a whole nginx.conf")
 	f.StringArrayVar(&o.Gen.Authz, "authz", []string{"127.0.0.1:9180"}, "where the service listens: HOST:PORT or unix:PATH (repeatable)")
 	f.StringArrayVar(&o.Gen.Datagrams, "datagrams", []string{"127.0.0.1:9182"}, "where completion datagrams go: HOST:PORT (repeatable)")
-	f.StringVar(&o.Gen.CacheDir, "cache-dir", "/dev/shm/sluice", "where NGINX keeps denials for a moment: on tmpfs, one for each NGINX")
+	f.StringVar(&o.Gen.CacheDir, "cache-dir", gen.DefaultCacheDir, "where NGINX keeps denials for a moment: a folder that it makes, in one that is there; on tmpfs, one for each NGINX")
 	f.StringVar(&o.Gen.LoginSocket, "login-socket", "unix:/run/sluice-login.sock", "where the server of sluice/chain.conf listens, which asks a chained authenticator")
 	f.BoolVar(&o.Gen.NoDenyCache, "no-deny-cache", false, "let NGINX keep no denials: every refused request asks the service")
 	f.StringArrayVar(&o.Gen.Upstreams, "upstream", nil, "the application: HOST:PORT or unix:PATH (repeatable)")

@@ -1,7 +1,10 @@
 package gen
 
 import (
+	"fmt"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"sluice/policies"
@@ -15,10 +18,26 @@ import (
 // seconds to wait on); NGINX keeps them one to two seconds. A Retry-After that
 // comes from here is up to two seconds too long, and never too short.
 type denyCache struct {
+	Zone   Token   // has a hash of the folder: NGINX refuses to reload one zone into another folder
 	Dir    Token   // of the files, which hold the keys, credentials among them: tmpfs, and the workers' alone
 	Key    Token   // all that the decision depends on
+	Room   Token   // for the key and the head of an answer
 	Blocks []block // what the key is made of
 }
+
+// DefaultCacheDir is the folder of the deny cache: on tmpfs.
+const DefaultCacheDir = "/dev/shm/sluice"
+
+// The longest values in a key, in bytes. No policy names a longer method or host,
+// so that all longer ones are alike to it; what a longer URI decides is not kept.
+const (
+	maxKeyMethod = 32
+	maxKeyHost   = 253
+	maxKeyURI    = 1000
+)
+
+// answerRoom is what the head of an answer may take, in kilobytes.
+const answerRoom = 16
 
 // separator stands between the parts of a key. No part but the last may hold it:
 // credentials and values are bounded by maps, and a header holds it nowhere else.
@@ -29,20 +48,32 @@ const separator = "\t"
 // address. The client is binary, and so the last.
 func (b *builder) denyCache(a asking) denyCache {
 	if b.opt.NoDenyCache {
-		return denyCache{}
+		return denyCache{Room: kilobytes(answerRoom)}
 	}
-	c := denyCache{Dir: b.take(Quote(b.opt.CacheDir))}
-	key := new(text).v("uri")
+	c := denyCache{Dir: b.take(folder(b.opt.CacheDir)), Zone: word("sluice_deny_" + digest(b.opt.CacheDir, 8))}
+	key, size := new(text).v("uri"), maxKeyMethod+maxKeyHost
+	bounded := func(name, source string, most int) {
+		c.Blocks = append(c.Blocks, keyValue(name, source, most))
+		key.lit(separator).v(name)
+	}
+	unkept := answered(policies.HeaderDecision)
 	for _, h := range a.headers {
 		switch h.Name.String() {
 		case policies.HeaderRequest, policies.HeaderIP:
+		case policies.HeaderMethod:
+			bounded("sluice_key_method", "request_method", maxKeyMethod)
+		case policies.HeaderHost:
+			bounded("sluice_key_host", "host", maxKeyHost)
 		case policies.HeaderURI:
 			if m, ok := b.fallbackURI(); ok {
-				c.Blocks = append(c.Blocks, m)
+				c.Blocks = append(c.Blocks, keyValue("sluice_key_uri", "request_uri", maxKeyURI), m)
 				key.lit(separator).v(m.name())
+				unkept = own("$sluice_deny_uri:$upstream_http_x_sluice_decision")
+				size += maxKeyURI
 			}
 		default:
 			key.lit(separator)
+			size += policies.MaxCredential
 			if name, ok := strings.CutPrefix(h.Value.String(), "$"); ok {
 				key.v(name)
 			} else {
@@ -51,13 +82,37 @@ func (b *builder) denyCache(a asking) denyCache {
 		}
 	}
 	c.Key = b.take(key.lit(separator).v("sluice_ip").token())
+	c.Room = kilobytes(answerRoom + 4*(1+size/4096))
+	if len(c.Key.text) > maxToken {
+		b.take(Token{}, fmt.Errorf("cannot render the deny cache: the policy counts by too much for one key; want --no-deny-cache"))
+	}
 
-	skip := newMap(answered(policies.HeaderDecision), "sluice_keep_out", "Only a denial is kept.")
+	skip := newMap(unkept, "sluice_keep_out", "Only a denial is kept, and none whose URI is too long for the key.")
 	skip.Volatile = true
 	skip.otherwise(word("1"))
-	skip.line(word("deny"), none())
+	skip.line(ownRegex(`^(?:/.*:|:|)deny\z`), none())
 	c.Blocks = append(c.Blocks, skip)
 	return c
+}
+
+// keyValue is what a client chooses, as a part of the key. NGINX keeps the key
+// and the head of the answer in one buffer: without a bound a client could leave
+// the answer no room, which NGINX takes for an answer that is broken.
+func keyValue(name, source string, most int) block {
+	m := newMap(variable(source), name)
+	m.otherwise(word("-"))
+	m.line(ownRegex(fmt.Sprintf(`^[^\x00-\x20\x7f]{1,%d}\z`, most)), variable(source))
+	return m
+}
+
+func kilobytes(n int) Token { return word(strconv.Itoa(n) + "k") }
+
+// folder is the path of a folder. NGINX reads a relative one from its prefix.
+func folder(path string) (Token, error) {
+	if path != filepath.Clean(path) || path == "/" || path == "." {
+		return Token{}, fmt.Errorf("cannot keep denials in %q; want a folder of its own by a plain path such as %s", path, DefaultCacheDir)
+	}
+	return Quote(path)
 }
 
 // fallbackURI is the map that makes the client's own URI a part of the key where
@@ -73,7 +128,7 @@ func (b *builder) fallbackURI() (block, bool) {
 		r := &b.c.Routes[i]
 		if methods := b.methodsAt(r); r.Asked && methods != nil {
 			found = true
-			m.line(b.take(Literal("~^/_sluice/[a-z]+/"+regexp.QuoteMeta(r.Name)+":(?!(?:"+strings.Join(methods, "|")+`)\z)`)), word("$request_uri"))
+			m.line(b.take(Literal("~^/_sluice/[a-z]+/"+regexp.QuoteMeta(r.Name)+":(?!(?:"+strings.Join(methods, "|")+`)\z)`)), word("$sluice_key_uri"))
 		}
 	}
 	return m, found

@@ -88,7 +88,7 @@ func (o Options) withDefaults() Options {
 		o.Upstreams = []string{"127.0.0.1:8081"}
 	}
 	if o.CacheDir == "" {
-		o.CacheDir = "/dev/shm/sluice"
+		o.CacheDir = DefaultCacheDir
 	}
 	if o.LoginSocket == "" {
 		o.LoginSocket = "unix:/run/sluice-login.sock"
@@ -150,11 +150,15 @@ func (b *builder) render(out *output) {
 		http.Login = b.serverLogin(a)
 		b.loginFiles(out, a, http.Login)
 		out.file("sluice/ask.conf", "ask.conf.tmpl", askView{b.stamp, a.headers, word(milliseconds(b.c.LongestWait() + waitMargin)), http.Deny, b.chained()})
+		out.file("sluice/no_cache.conf", "no_cache.conf.tmpl", cacheView{Stamp: b.stamp})
+		if !b.opt.NoDenyCache {
+			out.file("sluice/cache.conf", "cache.conf.tmpl", cacheView{b.stamp, http.Deny})
+		}
 		out.file("sluice/vars.conf", "vars.conf.tmpl", varsView{b.stamp, vars})
 	}
 	out.file("sluice/real_ip.conf", "real_ip.conf.tmpl", b.client())
 	out.file("sluice/http.conf", "http.conf.tmpl", http)
-	out.file("sluice/server.conf", "server.conf.tmpl", serverView{b.stamp, asked, asked && b.chained(), d.pages})
+	out.file("sluice/server.conf", "server.conf.tmpl", serverView{b.stamp, asked, asked && !b.opt.NoDenyCache, asked && b.chained(), d.pages})
 	out.file("sluice/headers.conf", "headers.conf.tmpl", headersView{b.stamp, b.clientHeaders()})
 	out.file("sluice/proxy_headers.conf", "proxy_headers.conf.tmpl", headersView{b.stamp, b.appHeaders(a)})
 	out.file("sluice/app.conf", "app.conf.tmpl", appView{b.stamp, len(b.opt.Upstreams) > 0})

@@ -230,7 +230,7 @@ func TestViews(t *testing.T) {
 			t.Errorf("%s is a %s; templates may see tokens, booleans and numbers only", path, typ)
 		}
 	}
-	for _, view := range []any{clientView{}, httpView{}, varsView{}, askView{}, serverView{}, loginView{}, appView{}, headersView{}, geoView{}, routeView{}, locationsView{}, logView{}, nginxView{}} {
+	for _, view := range []any{clientView{}, httpView{}, varsView{}, askView{}, cacheView{}, serverView{}, loginView{}, appView{}, headersView{}, geoView{}, routeView{}, locationsView{}, logView{}, nginxView{}} {
 		walk(reflect.TypeOf(view).Name(), reflect.TypeOf(view))
 	}
 }

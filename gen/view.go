@@ -81,12 +81,19 @@ type askView struct {
 	Login   bool      // an authenticator is chained
 }
 
+// cacheView is for cache.conf and no_cache.conf.
+type cacheView struct {
+	Stamp Token
+	Deny  denyCache
+}
+
 // serverView is for server.conf.
 type serverView struct {
-	Stamp Token
-	Asked bool
-	Login bool // an authenticator is chained
-	Pages []page
+	Stamp  Token
+	Asked  bool
+	Cached bool // denials are kept
+	Login  bool // an authenticator is chained
+	Pages  []page
 }
 
 // page is one named location that answers with a denial.
