@@ -76,7 +76,7 @@ func parse(name string, text []byte, beside files) (*Policy, Diagnostics) {
 // decodeOnly reads a policy and the files it names, value by value.
 func decodeOnly(name string, text []byte, beside files) (*Policy, Diagnostics) {
 	p := &Policy{}
-	d := &decoder{policy: p, files: beside, fields: map[reflect.Type][]fieldSpec{}, lists: map[FileName]*source{}, budget: expansion}
+	d := &decoder{policy: p, files: p.noting(beside), fields: map[reflect.Type][]fieldSpec{}, lists: map[FileName]*source{}, budget: expansion}
 	src, bad := readTree(name, text, "a policy that begins with version: 1")
 	p.sources = sources{dir: beside.dir, main: src}
 	d.src, d.list = src, bad
