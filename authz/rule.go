@@ -129,7 +129,7 @@ func (r *rule) bindQuota() {
 		r.op.Max = limit.Unlimited
 	}
 	r.op.Calendar = limit.NewCalendar(period(l.Quota.Period), l.Zone, l.AnchorDay)
-	r.named = true
+	r.named, r.op.Soft = true, l.Soft
 	for _, g := range l.Grants {
 		r.grants = append(r.grants, grant{from: midnight(g.From, 0, l.Zone), until: midnight(g.Until, 1, l.Zone), add: g.Add})
 	}

@@ -24,6 +24,7 @@ type serveOptions struct {
 	Datagrams string
 	Store     string
 	Peers     string
+	MaxKeys   int
 	Deadline  time.Duration
 }
 
@@ -50,6 +51,7 @@ Every flag is also an environment variable: --store is SLUICE_STORE.`,
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:9180", "HOST:PORT or unix:PATH")
 	f.StringVar(&o.Datagrams, "datagrams", "127.0.0.1:9182", "HOST:PORT, UDP: where NGINX tells of the ends of requests; empty: nowhere")
 	f.StringVar(&o.Store, "store", "embedded:sluice.db", "embedded:FILE, memory, redis://..., rediss://..., unix://..., redis://h1,h2/?master=NAME or redis+cluster://h1,h2")
+	f.IntVar(&o.MaxKeys, "max-keys", 1_000_000, "the most counters that memory and embedded keep")
 	f.DurationVar(&o.Deadline, "deadline", authz.DefaultDeadline, "how long a decision may wait for Redis; then on_store_down decides")
 	f.StringVar(&o.Peers, "peers", "127.0.0.0/8,::1/128", "networks that may ask, with commas between")
 	return c
@@ -79,15 +81,13 @@ func runServe(e *env, o serveOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.MaxKeys <= 0 {
+		return usagef("--max-keys %d; want more than 0", o.MaxKeys)
+	}
 	if o.Deadline <= 0 {
 		return usagef("--deadline %s; want more than 0", o.Deadline)
 	}
 	log := slog.New(slog.NewJSONHandler(e.Err, nil))
-	store, err := openStore(o.Store, o.Deadline, log)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -99,6 +99,16 @@ func runServe(e *env, o serveOptions) error {
 	if err != nil {
 		return err
 	}
+	store, err := openStore(o.Store, o.MaxKeys, o.Deadline, log)
+	if err != nil {
+		return err
+	}
+	// Its error says what was not written, which nobody else will.
+	defer func() {
+		if err := store.Close(); err != nil {
+			log.Error("closing the store", "error", err.Error())
+		}
+	}()
 	engine := authz.New(store.Store, authz.Options{Deadline: store.deadline, Log: log})
 	if err := engine.Swap(first); err != nil {
 		return fmt.Errorf("cannot enforce policy %q: %w", o.Policy, err)

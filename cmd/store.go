@@ -20,17 +20,22 @@ type openedStore struct {
 const checkTimeout = time.Second
 
 // openStore opens the store that --store names. The deadline is for stores that
-// wait.
-func openStore(name string, deadline time.Duration, log *slog.Logger) (*openedStore, error) {
+// wait on a network.
+func openStore(name string, maxKeys int, deadline time.Duration, log *slog.Logger) (*openedStore, error) {
 	scheme, rest, _ := strings.Cut(name, ":")
+	memory := limit.MemoryOptions{MaxKeys: maxKeys}
 	switch scheme {
 	case "memory":
-		return &openedStore{Store: limit.NewMemory(limit.MemoryOptions{}), kind: "memory"}, nil
+		return &openedStore{Store: limit.NewMemory(memory), kind: "memory"}, nil
 	case "embedded":
 		if rest == "" {
 			return nil, usagef("--store embedded: names no file; want embedded:FILE")
 		}
-		return &openedStore{Store: limit.NewMemory(limit.MemoryOptions{}), kind: "embedded"}, nil
+		store, err := limit.OpenEmbedded(rest, limit.EmbeddedOptions{Memory: memory})
+		if err != nil {
+			return nil, err
+		}
+		return &openedStore{Store: store, kind: "embedded"}, nil
 	case "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel":
 		return openRedis(name, deadline, log)
 	}

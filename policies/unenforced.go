@@ -45,7 +45,7 @@ func unenforcedLimits(p *Policy, f *findings) {
 	for path, l := range limitSpecs(p) {
 		f.notYetPer(path, l.Per)
 		f.notYet(path,
-			key{"accounting", l.Accounting == AccountingSoft}, key{"sync", l.Sync != ""}, key{"notify", l.Notify != nil})
+			key{"sync", l.Sync != ""}, key{"notify", l.Notify != nil})
 	}
 }
 

@@ -58,7 +58,7 @@ wait_for() { # PORT WHAT
 }
 
 start_service() {
-  # The file is opened once a policy sells quotas; rates live in memory.
+  # Rates live in memory; the file is for what a policy sells: quotas.
   "$sluice" serve "$here/policy.yaml" --listen "127.0.0.1:$authz" --store "embedded:$work/sluice.db" >"$work/service.log" 2>&1 &
   service=$!
   pids+=("$service")
