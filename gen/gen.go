@@ -215,7 +215,7 @@ func (b *builder) defaults(asked bool, vars []header) []Token {
 	out := []Token{word("sluice_refused"), word("sluice_rule"), word("sluice_shadowed"), word("sluice_exempt"), word("sluice_route"),
 		word("sluice_edge_retry"), word("sluice_edge_rate"), word("sluice_edge_conn"), word("sluice_denied")}
 	if b.chained() {
-		out = append(out, word("sluice_login_lost"))
+		out = append(out, word("sluice_login_lost"), word("sluice_chained"))
 	}
 	if !asked {
 		for _, v := range vars {

@@ -17,6 +17,8 @@ type login struct {
 	User, Tenant Token
 	// Wanted is the map that tells whether the authenticator is asked.
 	Wanted block
+	// Failed is the map that tells who may be let in while the service is away.
+	Failed block
 }
 
 // loginView is for login.conf and chain.conf.
@@ -40,6 +42,7 @@ func (b *builder) serverLogin(a asking) login {
 		Socket:   b.take(address(b.opt.LoginSocket)),
 		Location: b.take(Quote(from.Location)),
 		Wanted:   b.loginWanted(a),
+		Failed:   loginFailed(),
 		Forward: []header{
 			{word("Host"), word("$http_host")},
 			{word("Cookie"), word("$http_cookie")},
@@ -81,6 +84,16 @@ func (b *builder) loginWanted(a asking) block {
 	m := newMap(source, "sluice_login_wanted", "No other credential is shown: your own authenticator says who it is.")
 	m.otherwise(none())
 	m.line(none(), word("1"))
+	return m
+}
+
+// loginFailed keeps everybody out of whom the authenticator was not asked, or did
+// not answer: no status alone says that it did.
+func loginFailed() block {
+	m := newMap(word("$upstream_http_x_sluice_login"), "sluice_login_failed", "The service is away: its fail mode is for who is logged in.")
+	m.Volatile = true
+	m.otherwise(word("@sluice_login_away"))
+	m.line(word("1"), word("@sluice_fail_open"))
 	return m
 }
 
