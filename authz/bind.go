@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -14,22 +15,26 @@ import (
 // bound is a policy made ready for decisions. It is built completely before
 // anybody sees it, and never changes.
 type bound struct {
-	policy    *policies.Compiled
-	sources   []source
-	challenge string // of WWW-Authenticate
-	plans     [][]rule
-	tenants   []boundTenant
-	routes    []boundRoute
-	top       []rule // for every request
-	timed     bool   // the time of day matters: to a dialect, to a quota
-	retries   bool   // a limit counts retries
-	settles   bool   // a limit is settled when requests end
+	policy     *policies.Compiled
+	since      time.Time // when it was put in force
+	sources    []source
+	challenge  string // of WWW-Authenticate
+	plans      [][]rule
+	tenants    []boundTenant
+	routes     []boundRoute
+	top        []rule   // for every request
+	meters     []meter  // of the tenants, by index
+	planLabels []uint32 // their names in metrics
+	timed      bool     // the time of day matters: to a dialect, to a quota
+	retries    bool     // a limit counts retries
+	settles    bool     // a limit is settled when requests end
 }
 
 type boundTenant struct {
 	id    []byte // encoded for keys
 	rules []rule
 	keys  []boundKey
+	meter *meter
 }
 
 type boundKey struct {
@@ -40,6 +45,7 @@ type boundKey struct {
 type boundRoute struct {
 	*policies.Route
 	id    []byte // encoded for keys
+	label uint32 // its name in metrics
 	rules []rule
 	// siblings are the routes that share the match, itself among them, in the
 	// order of the file.

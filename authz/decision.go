@@ -136,6 +136,11 @@ type Decision struct {
 	writer    writer
 	now       time.Time
 	jitter    float64
+
+	// For metrics: see metrics.count.
+	began                 time.Duration
+	routeLabel, planLabel uint32
+	meter                 *meter // of a tenant of the policy
 }
 
 // reset makes d ready for another request and keeps its buffers.

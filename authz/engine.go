@@ -33,21 +33,24 @@ type Options struct {
 
 // Engine decides. Its methods are safe for concurrent use.
 type Engine struct {
-	store    limit.Store
-	deadline time.Duration
-	log      *slog.Logger
-	now      func() time.Time
-	jitter   func() float64
-	state    atomic.Pointer[bound]
-	seen     seenKeys
-	pendings pendings
-	counters counters
+	store        limit.Store
+	deadline     time.Duration
+	log          *slog.Logger
+	now          func() time.Time
+	jitter       func() float64
+	state        atomic.Pointer[bound]
+	seen         seenKeys
+	pendings     pendings
+	counters     counters
+	skew         skew
+	metrics      *metrics
+	storeTrouble trouble
 }
 
 // New makes an engine that has no policy yet: until the first Swap the mode in
 // each question's path decides.
 func New(store limit.Store, o Options) *Engine {
-	e := &Engine{store: store, deadline: o.Deadline, log: o.Log, now: o.Now, jitter: o.Jitter}
+	e := &Engine{store: store, deadline: o.Deadline, log: o.Log, now: o.Now, jitter: o.Jitter, metrics: newMetrics()}
 	if e.log == nil {
 		e.log = slog.Default()
 	}
@@ -68,6 +71,8 @@ func (e *Engine) Swap(c *policies.Compiled) error {
 	if err != nil {
 		return err
 	}
+	e.metrics.label(b)
+	b.since = time.Now()
 	e.state.Store(b)
 	return nil
 }
@@ -85,6 +90,7 @@ func (e *Engine) Policy() *policies.Compiled {
 func (e *Engine) Decide(req *Request, d *Decision) {
 	b := e.state.Load()
 	d.reset(b)
+	d.began = e.metrics.clock()
 	defer e.finish(req, d)
 	if b == nil {
 		d.fail(req.Mode, ReasonNone)
@@ -104,8 +110,9 @@ func (e *Engine) decide(b *bound, req *Request, d *Decision) {
 		return
 	}
 	r, known := b.route(req, d)
-	if !known || len(req.Policy) > 0 && string(req.Policy) != b.policy.Hash {
+	if foreign(req, known, b.policy) {
 		e.counters.skew.Add(1)
+		e.skew.hear(req.Policy, time.Now())
 	}
 	if r == nil && !known {
 		d.fail(req.Mode, ReasonNone)
@@ -121,7 +128,7 @@ func (e *Engine) decide(b *bound, req *Request, d *Decision) {
 
 func (e *Engine) decideRoute(req *Request, r *boundRoute, d *Decision) {
 	c := newClient(req.IP, d.bound.policy.Client.IPv6Prefix)
-	d.Route, d.Client, d.Cost = r.Name, c.prefix, r.Cost
+	d.Route, d.Client, d.Cost, d.routeLabel = r.Name, c.prefix, r.Cost, r.label
 	id, ok := d.bound.identify(req, c, d)
 	if !ok || !r.admits(&id, d) || req.Exempt {
 		return
@@ -132,10 +139,15 @@ func (e *Engine) decideRoute(req *Request, r *boundRoute, d *Decision) {
 // finish counts the decision. A panic on the way to it is a mistake of ours,
 // which must not decide for anybody: the fail mode of the question does.
 func (e *Engine) finish(req *Request, d *Decision) {
+	began := d.began
 	if p := recover(); p != nil {
 		e.panicked(p, req.Mode, d)
 	}
 	e.counters.count(d)
+	e.metrics.count(d, began)
+	if d.Err != nil && d.Err != errPanic {
+		e.storeTrouble.hear(d.Err, time.Now())
+	}
 }
 
 // panicked makes d what the fail mode says. The first panic is logged, the

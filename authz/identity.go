@@ -99,6 +99,7 @@ func (b *bound) identifyKey(value []byte, c client, d *Decision) (identity, bool
 	}
 	tenant := &b.tenants[ref.Tenant]
 	key := &tenant.keys[ref.Key]
+	d.meter = tenant.meter
 	return identity{tenant: tenant.id, key: key.id, plan: k.Plan, rules: key.rules, shown: true}, true
 }
 
@@ -132,7 +133,7 @@ func (b *bound) outcome(o policies.Outcome, shown bool, d *Decision) (identity, 
 
 func (d *Decision) setPlan(i int) {
 	p := &d.bound.policy.Plans[i]
-	d.Plan, d.Priority = p.Name, p.Priority
+	d.Plan, d.Priority, d.planLabel = p.Name, p.Priority, d.bound.planLabels[i]
 }
 
 // admits tells whether the plan may use the route; if not, d is the refusal.

@@ -32,6 +32,7 @@ func (b *bound) listed(i int, req *Request, c client, d *Decision) (identity, bo
 	t := &b.policy.Tenants[i]
 	d.Tenant = t.ID
 	d.setPlan(t.Plan)
+	d.meter = b.tenants[i].meter
 	switch {
 	case t.Disabled:
 		d.deny(ReasonDisabled, 403)

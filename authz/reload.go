@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"sync"
+	"time"
 
 	"sluice/policies"
 )
@@ -20,13 +21,19 @@ type Reloader struct {
 	load   func() (*policies.Compiled, policies.Diagnostics)
 	log    *slog.Logger
 
-	mu     sync.Mutex // one reload at a time
+	turn sync.Mutex // one reload at a time
+
+	mu     sync.Mutex // of status, which must not wait for a reload
 	status ReloadStatus
 }
 
 // ReloadStatus tells how reloading goes.
 type ReloadStatus struct {
 	Loads, Failures int
+	// At is when the policy was last read; the zero time: never.
+	At time.Time
+	// Findings are what was found in it, warnings included.
+	Findings policies.Diagnostics
 	// Err is why the newest policy is not in force; nil when it is.
 	Err error
 }
@@ -43,18 +50,21 @@ func NewReloader(e *Engine, load func() (*policies.Compiled, policies.Diagnostic
 // Reload reads the policy and puts it in force if it is good; otherwise the old
 // one stays, and the error says why. Counters live in the store and go on.
 func (r *Reloader) Reload() error {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	c, found := r.load()
+	err := r.use(c, found)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status.Loads++
-	r.status.Err = r.reload()
-	if r.status.Err != nil {
+	r.status.At, r.status.Err, r.status.Findings = time.Now(), err, found
+	if err != nil {
 		r.status.Failures++
 	}
-	return r.status.Err
+	return err
 }
 
-func (r *Reloader) reload() error {
-	c, found := r.load()
+func (r *Reloader) use(c *policies.Compiled, found policies.Diagnostics) error {
 	if c == nil || found.HasErrors() {
 		return r.keep(found, fmt.Errorf("cannot use the policy: %s", summary(found)))
 	}

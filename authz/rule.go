@@ -14,6 +14,7 @@ import (
 type rule struct {
 	limit *policies.Limit
 	id    []byte // LIMIT in keys
+	label uint32 // its name in metrics
 	owned bool   // counters belong to tenants, or to addresses without one
 	dims  []dim
 	// op is what the store is asked, but for what the request says.

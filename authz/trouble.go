@@ -1,0 +1,33 @@
+package authz
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// troubleFor is how long the store counts as degraded after a decision that it
+// left to the fail mode.
+const troubleFor = 10 * time.Second
+
+// trouble remembers the last failure of the store.
+type trouble struct{ last atomic.Pointer[failure] }
+
+type failure struct {
+	at   time.Time
+	text string
+}
+
+// hear notes a failure. Of a storm it keeps one a second, so that decisions
+// which fail cost little more than those which do not.
+func (t *trouble) hear(err error, now time.Time) {
+	if old := t.last.Load(); old != nil && now.Sub(old.at) < time.Second {
+		return
+	}
+	t.last.Store(&failure{now, err.Error()})
+}
+
+// now tells whether the store has failed just now.
+func (t *trouble) now(now time.Time) bool {
+	f := t.last.Load()
+	return f != nil && now.Sub(f.at) < troubleFor
+}
