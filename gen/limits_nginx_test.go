@@ -122,7 +122,11 @@ func TestReload(t *testing.T) {
 		mark(files, name)
 		gentest.WriteFiles(t, s.nginx.Dir, files)
 		s.nginx.Reload()
-		for deadline := time.Now().Add(5 * time.Second); s.get("/which").body != name; time.Sleep(10 * time.Millisecond) {
+		// Workers of before accept connections until they hear that they are to end.
+		for deadline, row := time.Now().Add(5*time.Second), 0; row < 20; time.Sleep(10 * time.Millisecond) {
+			if row++; s.get("/which").body != name {
+				row = 0
+			}
 			if time.Now().After(deadline) {
 				t.Fatalf("%s was not loaded: %s", name, s.nginx.ErrorLog())
 			}
