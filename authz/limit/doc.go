@@ -85,7 +85,17 @@
 // Redis' clock chooses. Nothing that may have happened is sent again: a charge
 // lost costs the caller's fail mode, a charge made twice costs the client.
 //
-// Both are held to the same answers by package limittest: by cases, and by random
+// Embedded is a Memory that forgets nothing that was sold: quotas are also in one
+// file (embedded_file.go). What changed is collected under the locks of the step
+// (embedded_journal.go), one commit writes all that came during the last one, and a
+// hard charge is answered after its commit.
+//
+// Soft stands in front of a store of many and counts soft quotas in each instance
+// (soft_counter.go), as long as what the store does not know is within the
+// instance's share; it writes the sums in batches that can be repeated
+// (soft_flush.go).
+//
+// Memory and Redis are held to the same answers by package limittest: by cases, and by random
 // histories compared with a plain model step by step.
 //
 // A new kind of limit brings its own pure file beside bucket.go, its own form in
