@@ -95,8 +95,8 @@
 // instance's share; it writes the sums in batches that can be repeated
 // (soft_flush.go).
 //
-// Memory and Redis are held to the same answers by package limittest: by cases, and by random
-// histories compared with a plain model step by step.
+// Memory and Redis are held to the same answers by package limittest: by cases, and
+// by random histories compared with a plain model step by step.
 //
 // A new kind of limit brings its own pure file beside bucket.go, its own form in
 // form.go and branches in cell.go and settle.go, its own .lua file, and its own
