@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,8 +23,7 @@ type serveOptions struct {
 	Datagrams string
 	Store     string
 	Peers     string
-	MaxKeys   int
-	Deadline  time.Duration
+	Opened    storeOptions
 }
 
 func newServeCmd(e *env) *cobra.Command {
@@ -51,8 +49,9 @@ Every flag is also an environment variable: --store is SLUICE_STORE.`,
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:9180", "HOST:PORT or unix:PATH")
 	f.StringVar(&o.Datagrams, "datagrams", "127.0.0.1:9182", "HOST:PORT, UDP: where NGINX tells of the ends of requests; empty: nowhere")
 	f.StringVar(&o.Store, "store", "embedded:sluice.db", "embedded:FILE, memory, redis://..., rediss://..., unix://..., redis://h1,h2/?master=NAME or redis+cluster://h1,h2")
-	f.IntVar(&o.MaxKeys, "max-keys", 1_000_000, "the most counters that memory and embedded keep")
-	f.DurationVar(&o.Deadline, "deadline", authz.DefaultDeadline, "how long a decision may wait for Redis; then on_store_down decides")
+	f.IntVar(&o.Opened.Instances, "instances", 1, "how many services share the Redis: each counts its share of soft quotas alone")
+	f.IntVar(&o.Opened.MaxKeys, "max-keys", 1_000_000, "the most counters that memory and embedded keep")
+	f.DurationVar(&o.Opened.Deadline, "deadline", authz.DefaultDeadline, "how long a decision may wait for Redis; then on_store_down decides")
 	f.StringVar(&o.Peers, "peers", "127.0.0.0/8,::1/128", "networks that may ask, with commas between")
 	return c
 }
@@ -81,11 +80,13 @@ func runServe(e *env, o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.MaxKeys <= 0 {
-		return usagef("--max-keys %d; want more than 0", o.MaxKeys)
-	}
-	if o.Deadline <= 0 {
-		return usagef("--deadline %s; want more than 0", o.Deadline)
+	switch {
+	case o.Opened.MaxKeys <= 0:
+		return usagef("--max-keys %d; want more than 0", o.Opened.MaxKeys)
+	case o.Opened.Deadline <= 0:
+		return usagef("--deadline %s; want more than 0", o.Opened.Deadline)
+	case o.Opened.Instances <= 0:
+		return usagef("--instances %d; want how many share the store, 1 or more", o.Opened.Instances)
 	}
 	log := slog.New(slog.NewJSONHandler(e.Err, nil))
 	hup := make(chan os.Signal, 1)
@@ -99,7 +100,7 @@ func runServe(e *env, o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	store, err := openStore(o.Store, o.MaxKeys, o.Deadline, log)
+	store, err := openStore(o.Store, o.Opened, log)
 	if err != nil {
 		return err
 	}

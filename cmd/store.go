@@ -19,11 +19,17 @@ type openedStore struct {
 // checkTimeout is how long the start waits for Redis to say what it is.
 const checkTimeout = time.Second
 
-// openStore opens the store that --store names. The deadline is for stores that
-// wait on a network.
-func openStore(name string, maxKeys int, deadline time.Duration, log *slog.Logger) (*openedStore, error) {
+// storeOptions are the flags that stores look at.
+type storeOptions struct {
+	MaxKeys   int           // of memory and embedded
+	Deadline  time.Duration // of a decision, for stores that wait on a network
+	Instances int           // that share a Redis
+}
+
+// openStore opens the store that --store names.
+func openStore(name string, o storeOptions, log *slog.Logger) (*openedStore, error) {
 	scheme, rest, _ := strings.Cut(name, ":")
-	memory := limit.MemoryOptions{MaxKeys: maxKeys}
+	memory := limit.MemoryOptions{MaxKeys: o.MaxKeys}
 	switch scheme {
 	case "memory":
 		return &openedStore{Store: limit.NewMemory(memory), kind: "memory"}, nil
@@ -37,7 +43,7 @@ func openStore(name string, maxKeys int, deadline time.Duration, log *slog.Logge
 		}
 		return &openedStore{Store: store, kind: "embedded"}, nil
 	case "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel":
-		return openRedis(name, deadline, log)
+		return openRedis(name, o, log)
 	}
 	// The name is not repeated: it may be a URL with a password.
 	return nil, usagef("--store: unknown kind; want embedded:FILE, memory, redis://..., rediss://..., unix://... or redis+cluster://...")
@@ -46,7 +52,7 @@ func openStore(name string, maxKeys int, deadline time.Duration, log *slog.Logge
 // openRedis opens a store on Redis and asks it what it is, which also opens
 // connections before the first storm. A Redis that does not answer yet is no
 // reason not to start: the fail mode decides until it does.
-func openRedis(url string, deadline time.Duration, log *slog.Logger) (*openedStore, error) {
+func openRedis(url string, o storeOptions, log *slog.Logger) (*openedStore, error) {
 	store, err := limit.OpenRedis(url, limit.RedisOptions{Logger: log})
 	if err != nil {
 		return nil, usageError{err}
@@ -60,5 +66,7 @@ func openRedis(url string, deadline time.Duration, log *slog.Logger) (*openedSto
 	if err != nil {
 		log.Warn("store", "warning", "Redis does not answer yet", "error", err.Error())
 	}
-	return &openedStore{Store: store, kind: "redis", deadline: deadline}, nil
+	// Soft quotas are counted here, and written in batches.
+	soft := limit.NewSoft(store, limit.SoftOptions{Instances: o.Instances, MaxKeys: o.MaxKeys})
+	return &openedStore{Store: soft, kind: "redis", deadline: o.Deadline}, nil
 }
