@@ -1,10 +1,10 @@
 package geo
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	"sluice/policies"
 )
@@ -58,24 +58,29 @@ func (d *database[V]) table(unknown bool, value func(V) (string, bool)) *Table {
 	if unknown {
 		fallback = Unknown.String()
 	}
-	byOffset := make(map[uintptr]string, len(d.values))
-	for offset, v := range d.values {
-		word, told := value(v)
+	word := func(v V) string {
+		w, told := value(v)
 		switch {
 		case !told:
-			word = OtherValue
-		case word == Unknown.String():
-			word = fallback
+			return OtherValue
+		case w == Unknown.String():
+			return fallback
 		}
-		byOffset[offset] = word
+		return w
 	}
-	words := []string{fallback, Private.String()}
-	for _, w := range byOffset {
-		words = append(words, w)
+	labels := map[string]int32{fallback: 0, Private.String(): 0}
+	for _, v := range d.values {
+		labels[word(v)] = 0
 	}
-	slices.Sort(words)
-	words = slices.Compact(words)
-	return build(words, fallback, func(put func(netip.Prefix, string)) {
+	words := slices.Sorted(maps.Keys(labels))
+	for i, w := range words {
+		labels[w] = int32(i)
+	}
+	byOffset := make(map[uintptr]int32, len(d.values))
+	for offset, v := range d.values {
+		byOffset[offset] = labels[word(v)]
+	}
+	return build(words, labels, fallback, func(put func(netip.Prefix, int32)) {
 		for n := range d.reader.Networks() {
 			put(n.Prefix(), byOffset[n.Offset()])
 		}
@@ -83,40 +88,27 @@ func (d *database[V]) table(unknown bool, value func(V) (string, bool)) *Table {
 }
 
 // build is the table of what put is told, over which private networks and
-// those that nobody asks about are laid. Words are sorted.
-func build(words []string, fallback string, walk func(put func(netip.Prefix, string))) *Table {
-	labels := make(map[string]int32, len(words))
-	for i, w := range words {
-		labels[w] = int32(i)
-	}
+// those that nobody asks about are laid. Labels are the indexes of words, which
+// are sorted.
+func build(words []string, labels map[string]int32, fallback string, walk func(put func(netip.Prefix, int32))) *Table {
 	four, six := newTrie(labels[fallback]), newTrie(labels[fallback])
-	put := func(p netip.Prefix, word string) {
+	put := func(p netip.Prefix, label int32) {
 		t := six
 		if p.Addr().Is4() {
 			t = four
 		}
-		t.put(p, labels[word])
+		t.put(p, label)
 	}
 	walk(put)
 	for _, p := range unasked() {
-		put(p, fallback)
+		put(p, labels[fallback])
 	}
 	for _, p := range PrivateNetworks() {
-		put(p, Private.String())
+		put(p, labels[Private.String()])
 	}
 	t := &Table{Default: fallback}
 	for _, r := range append(four.shrink(32, labels[fallback]), six.shrink(128, labels[fallback])...) {
 		t.Entries = append(t.Entries, Entry{r.prefix, words[r.label]})
 	}
 	return t
-}
-
-// Values are the values that a table can give, sorted.
-func (t *Table) Values() []string {
-	values := []string{t.Default}
-	for _, e := range t.Entries {
-		values = append(values, e.Value)
-	}
-	slices.SortFunc(values, strings.Compare)
-	return slices.Compact(values)
 }

@@ -15,11 +15,15 @@ func newTrie(label int32) *trie { return &trie{root: ^label} }
 
 // put labels a network, and forgets what was said of its parts.
 func (t *trie) put(p netip.Prefix, label int32) {
-	key := p.Addr().AsSlice()
-	t.root = t.putBelow(t.root, key, 0, p.Bits(), label)
+	key := p.Addr().As16()
+	first := 0
+	if p.Addr().Is4() {
+		first = 96 // As16 is the mapped address
+	}
+	t.root = t.putBelow(t.root, &key, first, first+p.Bits(), label)
 }
 
-func (t *trie) putBelow(ref int32, key []byte, depth, bits int, label int32) int32 {
+func (t *trie) putBelow(ref int32, key *[16]byte, depth, bits int, label int32) int32 {
 	switch {
 	case depth == bits:
 		t.drop(ref)
