@@ -36,6 +36,9 @@ type softEpoch struct {
 	added      atomic.Int64 // units admitted alone since the epoch began; sealed at its end
 	settled    atomic.Int64 // those of them that known includes
 	denied     atomic.Int64 // until when the quota is believed to be exhausted
+	// founded tells that the store has a counter for the period. One that has none
+	// takes no correction: nothing is admitted alone that could not be written.
+	founded atomic.Bool
 }
 
 // softDelta are units of one period for the store, under the name by which it
@@ -90,7 +93,7 @@ func (c *softCounter) reads(op *Op) bool {
 // quota. crowded asks for an early flush.
 func (c *softCounter) admit(op *Op, now, share int64) (e *softEpoch, crowded bool) {
 	e = c.current(op, now)
-	if e == nil || op.Cost > share {
+	if e == nil || op.Cost > share || !e.founded.Load() {
 		return nil, false
 	}
 	for {
@@ -153,6 +156,9 @@ func (c *softCounter) learn(op *Op, s *State, now int64, total bool) {
 	// Answers overtake each other, and all but a total may be old news.
 	if used := e.known.Load(); total || s.Used > used {
 		e.known.Store(s.Used)
+	}
+	if total || s.Used > 0 {
+		e.founded.Store(s.Used > 0)
 	}
 	e.over.Store(s.Over)
 	if !s.Fits && s.Remaining == 0 && s.Over >= op.overage() {

@@ -365,6 +365,38 @@ func TestSoftBelievesWhatIsExhausted(t *testing.T) {
 	}
 }
 
+// TestSoftWhenItsStoreForgets has a store that is reset by others, or comes back
+// empty.
+func TestSoftWhenItsStoreForgets(t *testing.T) {
+	t.Parallel()
+	inner := newFlaky()
+	s := newSoft(t, inner, limit.SoftOptions{})
+	op := softQuota("month", 1)
+	tooMuch := op
+	tooMuch.Cost = op.Max + 1
+	takeOne(t, s, tooMuch) // reads a total of nothing
+	for range 11 {
+		takeOne(t, s, op)
+	}
+	if err := inner.Reset(t.Context(), []limit.Op{op}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range 11 {
+			takeOne(t, s, op)
+		}
+	}
+	if err := s.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if used := peekOne(t, inner, op).Used; used != 22 {
+		t.Errorf("used %d, want the 22 after the reset", used)
+	}
+}
+
 // TestSoftHistories has instances that admit, refund, flush and lose their store at
 // random. Whatever happens, no more passes than was stated, and in the end the
 // store knows exactly what has passed.
@@ -385,8 +417,8 @@ func TestSoftHistories(t *testing.T) {
 		admitted, unsure := int64(0), int64(0)
 		states := make([]limit.State, 1)
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
-			s := rapid.SampledFrom(instances).Draw(t, "instance")
-			op.Cost = int64(rapid.IntRange(1, 30).Draw(t, "cost"))
+			s := instances[rapid.IntRange(0, count-1).Draw(t, "instance")]
+			op.Cost = int64(rapid.IntRange(1, 50).Draw(t, "cost"))
 			switch rapid.IntRange(0, 11).Draw(t, "what") {
 			case 0:
 				_ = s.Flush(context.Background())
