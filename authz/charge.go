@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"math/bits"
+	"slices"
 	"time"
 
 	"sluice/authz/limit"
@@ -97,10 +98,15 @@ func appendID(dst []byte, s *subject) []byte {
 	return append(append(dst, '/'), s.route...)
 }
 
+// sells tells whether a hard quota is asked.
+func (d *Decision) sells() bool {
+	return slices.ContainsFunc(d.ops, func(op limit.Op) bool { return op.Kind == limit.Quota && !op.Soft && !op.Shadow })
+}
+
 // take calls the store, within the deadline when there is one. A store that
 // never waits needs none, and is spared a timer.
 func (e *Engine) take(d *Decision) (int, error) {
-	if e.deadline <= 0 {
+	if e.deadline <= 0 || e.quotasWait && !d.sells() {
 		return e.store.Take(context.Background(), d.ops, d.states)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), e.deadline)

@@ -21,6 +21,9 @@ type Options struct {
 	// connection included. 0 sets none: for stores that never wait. For others
 	// DefaultDeadline is meant.
 	Deadline time.Duration
+	// WaitsForQuotas tells that the store waits for hard quotas alone, as the
+	// embedded one does for its disk: other decisions then need no deadline.
+	WaitsForQuotas bool
 	// Log gets what nobody asked for: a panic, once. nil: slog.Default.
 	Log *slog.Logger
 	// Now is the clock of X-RateLimit-Reset, of grants, and of how long an
@@ -35,6 +38,7 @@ type Options struct {
 type Engine struct {
 	store        limit.Store
 	deadline     time.Duration
+	quotasWait   bool // and nothing else does
 	log          *slog.Logger
 	now          func() time.Time
 	jitter       func() float64
@@ -50,7 +54,7 @@ type Engine struct {
 // New makes an engine that has no policy yet: until the first Swap the mode in
 // each question's path decides.
 func New(store limit.Store, o Options) *Engine {
-	e := &Engine{store: store, deadline: o.Deadline, log: o.Log, now: o.Now, jitter: o.Jitter, metrics: newMetrics()}
+	e := &Engine{store: store, deadline: o.Deadline, quotasWait: o.WaitsForQuotas, log: o.Log, now: o.Now, jitter: o.Jitter, metrics: newMetrics()}
 	if e.log == nil {
 		e.log = slog.Default()
 	}

@@ -14,7 +14,12 @@ type openedStore struct {
 	limit.Store
 	kind     string        // what the log says: never the URL, which may hold a password
 	deadline time.Duration // of a decision; 0 for a store that never waits
+	disk     bool          // it waits for hard quotas alone
 }
+
+// diskDeadline is how long a hard quota may wait for the disk: less than NGINX
+// waits for the service, and more than a slow disk takes.
+const diskDeadline = 150 * time.Millisecond
 
 // checkTimeout is how long the start waits for Redis to say what it is.
 const checkTimeout = time.Second
@@ -41,7 +46,7 @@ func openStore(name string, o storeOptions, log *slog.Logger) (*openedStore, err
 		if err != nil {
 			return nil, err
 		}
-		return &openedStore{Store: store, kind: "embedded"}, nil
+		return &openedStore{Store: store, kind: "embedded", deadline: diskDeadline, disk: true}, nil
 	case "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel":
 		return openRedis(name, o, log)
 	}
