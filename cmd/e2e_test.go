@@ -39,6 +39,7 @@ func TestEndToEnd(t *testing.T) {
 			t.Run("charged once", func(t *testing.T) { testChargedOnce(t, s, http1) })
 			t.Run("HTTP/2", func(t *testing.T) { testHTTP2(t, s, http2) })
 			t.Run("other kinds", func(t *testing.T) { testOtherKinds(t, s, http1) })
+			t.Run("admin", func(t *testing.T) { testAdmin(t, s, http1) })
 			t.Run("reload", func(t *testing.T) { testReload(t, s, http1) })
 			t.Run("service away", func(t *testing.T) { testServiceAway(t, s, http1, url) })
 			t.Run("secrets", func(t *testing.T) { testSecrets(t, s) })
@@ -310,6 +311,27 @@ func eventually(t *testing.T, what string, happened func() bool) {
 	}
 }
 
+// testAdmin: what the service counted is to be seen, and nobody without a token
+// changes anything.
+func testAdmin(t *testing.T, s *stack, c *http.Client) {
+	admin := s.services[0].admin
+	metrics := ask(t, c, "GET", admin+"/metrics")
+	for _, want := range []string{`sluice_requests_total{`, `route="search"`, `verdict="deny"`, `sluice_rate_limited_total{`, `tenant="acme"`} {
+		if !strings.Contains(metrics.body, want) {
+			t.Errorf("/metrics has no %s", want)
+		}
+	}
+	if a := ask(t, c, "GET", admin+"/readyz"); a.status != 200 {
+		t.Errorf("/readyz is %d", a.status)
+	}
+	if a := ask(t, c, "GET", admin+"/-/status"); a.status != 200 || !strings.Contains(a.body, `"policy"`) {
+		t.Errorf("/-/status is %d %s", a.status, a.body)
+	}
+	if a := ask(t, c, "POST", admin+"/-/reload"); a.status != 401 {
+		t.Errorf("a reload without a token is %d; want 401", a.status)
+	}
+}
+
 // testReload: a new policy is in force after SIGHUP, a broken one is not, and
 // buckets keep what they hold.
 func testReload(t *testing.T, s *stack, c *http.Client) {
@@ -328,8 +350,8 @@ func testReload(t *testing.T, s *stack, c *http.Client) {
 		t.Errorf("after a broken policy %d are left; want 8", got)
 	}
 
+	// A change is seen without a signal.
 	write(t, s.policy, strings.Replace(string(old), "rate: 1/h, burst: 10}", "rate: 1/h, burst: 4}", 1))
-	_ = svc.cmd.Process.Signal(syscall.SIGHUP)
 	svc.log.await(t, "policy loaded")
 	if got := left(t, ask(t, c, "GET", s.http1+"/v1/items", address...)); got != 3 {
 		t.Errorf("a smaller bucket has %d left; want 3: what it held, clamped to 4, less one", got)

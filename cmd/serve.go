@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ type serveOptions struct {
 	Store     string
 	Peers     string
 	Opened    storeOptions
+	Admin     adminOptions
 }
 
 func newServeCmd(e *env) *cobra.Command {
@@ -31,8 +33,8 @@ func newServeCmd(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve [POLICY]",
 		Short: "Answer NGINX's questions",
-		Long: `The service that NGINX asks by auth_request. SIGHUP reloads the policy: a broken
-one leaves the last good one serving. SIGTERM and SIGINT answer what is in
+		Long: `The service that NGINX asks by auth_request. The policy is read again when one of
+its files changes, and at SIGHUP: a broken one leaves the last good one serving. SIGTERM and SIGINT answer what is in
 flight, and end. The log is JSON on standard error.
 
 Every flag is also an environment variable: --store is SLUICE_STORE.`,
@@ -48,6 +50,9 @@ Every flag is also an environment variable: --store is SLUICE_STORE.`,
 	f := c.Flags()
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:9180", "HOST:PORT or unix:PATH")
 	f.StringVar(&o.Datagrams, "datagrams", "127.0.0.1:9182", "HOST:PORT, UDP: where NGINX tells of the ends of requests; empty: nowhere")
+	f.StringVar(&o.Admin.Listen, "admin", "127.0.0.1:9181", "HOST:PORT or unix:PATH of metrics, health, status and reload; empty: none")
+	f.StringVar(&o.Admin.Tokens, "admin-tokens", "", "a file of who may use it: lines NAME read|write SHA256")
+	f.StringVar(&o.Admin.TokenFile, "token-file", "sluice.token", "without --admin-tokens: where a token for this machine's verbs is written")
 	f.StringVar(&o.Store, "store", "embedded:sluice.db", "embedded:FILE, memory, redis://..., rediss://..., unix://..., redis://h1,h2/?master=NAME or redis+cluster://h1,h2")
 	f.IntVar(&o.Opened.Instances, "instances", 1, "how many services share the Redis: each counts its share of soft quotas alone")
 	f.IntVar(&o.Opened.MaxKeys, "max-keys", 1_000_000, "the most counters that memory and embedded keep")
@@ -115,22 +120,59 @@ func runServe(e *env, o serveOptions) error {
 		return fmt.Errorf("cannot enforce policy %q: %w", o.Policy, err)
 	}
 	log.Info("starting", "version", version(), "policy", first.Hash, "store", store.kind)
-	reloader := authz.NewReloader(engine, func() (*policies.Compiled, policies.Diagnostics) {
-		return ready(policies.Load(o.Policy))
-	}, log)
-	go reloader.Run(ctx, hup)
-	if o.Datagrams != "" {
-		datagrams, err := authz.ListenDatagrams(engine, o.Datagrams, peers, log)
-		if err != nil {
-			return err
-		}
-		defer func() { log.Info("datagrams", "counts", datagrams.Counts()) }()
-		heard := make(chan struct{})
-		go func() { datagrams.Serve(ctx); close(heard) }()
-		defer func() { stop(); <-heard }()
-		log.Info("hearing", "datagrams", datagrams.Addr().String())
+	reloader := watchPolicy(ctx, o.Policy, engine, hup, log)
+	port, err := startAdmin(ctx, o.Admin, authz.AdminOptions{Engine: engine, Reloader: reloader, Store: store.kind, Version: version()}, log)
+	if err != nil {
+		return err
 	}
-	return authz.Serve(ctx, engine, authz.ServeOptions{Listen: o.Listen, Peers: peers, Log: log})
+	// What is deferred later ends earlier: the ports, then the store.
+	defer func() { stop(); port.close() }()
+	heard, err := hearDatagrams(ctx, o.Datagrams, engine, peers, log)
+	if err != nil {
+		return err
+	}
+	defer func() { stop(); heard() }()
+	return authz.Serve(ctx, engine, authz.ServeOptions{Listen: o.Listen, Peers: peers, Log: log, Ready: port.serving})
+}
+
+// watchPolicy reloads the policy at SIGHUP and when one of its files changes.
+func watchPolicy(ctx context.Context, path string, engine *authz.Engine, hup <-chan os.Signal, log *slog.Logger) *authz.Reloader {
+	var latest atomic.Pointer[policies.Policy]
+	load := func() (*policies.Compiled, policies.Diagnostics) {
+		p, ds := policies.Load(path)
+		latest.Store(p)
+		return ready(p, ds)
+	}
+	// Which files the first policy was read from is known from reading it again.
+	p, _ := policies.Load(path)
+	latest.Store(p)
+	reloader := authz.NewReloader(engine, load, log)
+	go reloader.Run(ctx, hup)
+	go authz.Watch(ctx, authz.WatchOptions{
+		Files:   func() (names, patterns []string) { return latest.Load().Files() },
+		Changed: func() { _ = reloader.Reload() }, // what went wrong is in the log and in its status
+		Log:     log,
+	})
+	return reloader
+}
+
+// hearDatagrams listens to NGINX telling of the ends of requests, until ctx ends.
+// The function it returns waits until all that was heard is settled.
+func hearDatagrams(ctx context.Context, address string, engine *authz.Engine, peers []netip.Prefix, log *slog.Logger) (heard func(), err error) {
+	if address == "" {
+		return func() {}, nil
+	}
+	datagrams, err := authz.ListenDatagrams(engine, address, peers, log)
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	go func() { datagrams.Serve(ctx); close(done) }()
+	log.Info("hearing", "datagrams", datagrams.Addr().String())
+	return func() {
+		<-done
+		log.Info("datagrams", "counts", datagrams.Counts())
+	}, nil
 }
 
 func parsePeers(list string) ([]netip.Prefix, error) {

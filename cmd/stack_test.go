@@ -101,6 +101,7 @@ func run(t *testing.T, args ...string) {
 type service struct {
 	addr      string
 	datagrams string
+	admin     string
 	cmd       *exec.Cmd
 	log       *logLines
 }
@@ -112,7 +113,8 @@ func startService(t *testing.T, policy, store string) *service {
 
 func startServiceOn(t *testing.T, listen, policy, store string) *service {
 	t.Helper()
-	cmd := exec.Command("sluice", "serve", policy, "--listen", listen, "--store", store, "--deadline", "10s", "--datagrams", "127.0.0.1:0")
+	cmd := exec.Command("sluice", "serve", policy, "--listen", listen, "--store", store, "--deadline", "10s", "--datagrams", "127.0.0.1:0",
+		"--admin", "127.0.0.1:0", "--token-file", filepath.Join(t.TempDir(), "token"))
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +125,7 @@ func startServiceOn(t *testing.T, listen, policy, store string) *service {
 	s := &service{cmd: cmd, log: follow(stderr)}
 	t.Cleanup(s.stop)
 	s.datagrams = fmt.Sprint(s.log.await(t, "hearing")["datagrams"])
+	s.admin = "http://" + fmt.Sprint(s.log.await(t, "admin")["listen"])
 	s.addr = fmt.Sprint(s.log.await(t, "serving")["listen"])
 	return s
 }

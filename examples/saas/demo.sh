@@ -59,7 +59,8 @@ wait_for() { # PORT WHAT
 
 start_service() {
   # Rates live in memory; the file is for what a policy sells: quotas.
-  "$sluice" serve "$here/policy.yaml" --listen "127.0.0.1:$authz" --store "embedded:$work/sluice.db" >"$work/service.log" 2>&1 &
+  "$sluice" serve "$here/policy.yaml" --listen "127.0.0.1:$authz" --store "embedded:$work/sluice.db" \
+    --admin "127.0.0.1:$admin" --token-file "$work/sluice.token" --datagrams "127.0.0.1:$admin" >"$work/service.log" 2>&1 &
   service=$!
   pids+=("$service")
   wait_for "$authz" service
@@ -87,7 +88,7 @@ statuses() { # N curl arguments: sends N requests and counts the statuses
 }
 
 install_nginx
-app=$(free_port) authz=$(free_port) web=$(free_port)
+app=$(free_port) authz=$(free_port) web=$(free_port) admin=$(free_port)
 base="http://127.0.0.1:$web"
 
 (cd "$here/../.." && go build -o "$work/app" ./examples/app)
@@ -148,6 +149,7 @@ cat <<TEXT
   curl -i -H 'Accept: text/html' -H 'Accept-Language: de' -H '$batch' $base/v1/search?q=x
   curl -i -X POST -H '$key' $base/v1/projects/7/export     # costs 20
   less $work/nginx/sluice/http.conf                        # what was rendered
+  curl -s http://127.0.0.1:$admin/metrics | grep ^sluice_  # what the service counts
   tail -f $work/service.log                                # what the service says
 TEXT
 wait
