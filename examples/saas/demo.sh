@@ -34,10 +34,9 @@ install_nginx() {
   DEBIAN_FRONTEND=noninteractive $sudo apt-get install -yq --no-install-recommends nginx curl
 }
 
-free_port() { # prints a loopback port that nobody listens on
+free_port() { # FROM: prints the first loopback port from there that nobody listens on
   local port
-  for _ in $(seq 100); do
-    port=$((20000 + RANDOM % 20000))
+  for port in $(seq "$1" $(($1 + 200))); do
     if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
       echo "$port"
       return
@@ -88,7 +87,11 @@ statuses() { # N curl arguments: sends N requests and counts the statuses
 }
 
 install_nginx
-app=$(free_port) authz=$(free_port) web=$(free_port) admin=$(free_port)
+# Below the ports that outgoing connections are given.
+app=$(free_port $((20000 + RANDOM % 10000)))
+authz=$(free_port $((app + 1)))
+web=$(free_port $((authz + 1)))
+admin=$(free_port $((web + 1)))
 base="http://127.0.0.1:$web"
 
 (cd "$here/../.." && go build -o "$work/app" ./examples/app)
