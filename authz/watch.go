@@ -30,7 +30,7 @@ type WatchOptions struct {
 	// Files are the paths to watch and the patterns in which further ones may
 	// appear. It is asked again after each change.
 	Files func() (names, patterns []string)
-	// Changed is called after a change, never twice at a time.
+	// Changed is called at the beginning and after a change, never twice at a time.
 	Changed func()
 	// Log gets what hinders watching; nil: slog.Default.
 	Log *slog.Logger
@@ -38,7 +38,8 @@ type WatchOptions struct {
 	Poll time.Duration
 }
 
-// Watch calls Changed when what the files hold has changed, until ctx ends. It
+// Watch calls Changed once at the beginning and whenever what the files hold has
+// changed, until ctx ends. It
 // watches directories, and those of every link on the way to a file: an editor
 // puts another file in a file's place, and Kubernetes another directory behind
 // a link. Files that are written anew with the same text have not changed.
@@ -47,8 +48,9 @@ func Watch(ctx context.Context, o WatchOptions) {
 	if w.notify != nil {
 		defer w.notify.Close()
 	}
-	w.aim()
-	w.seen = w.print()
+	// Who calls has read the files before they were watched: they are read again,
+	// now that their print is taken, and no change falls in between.
+	w.look()
 	poll := time.NewTicker(w.Poll)
 	defer poll.Stop()
 	for {

@@ -2,8 +2,11 @@ package cmd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"syscall"
 
 	"sluice/authz"
 )
@@ -15,30 +18,44 @@ type adminOptions struct {
 	TokenFile string // where it then writes it
 }
 
-// admin is the admin port of a running service.
+// adminTokens are who may use the admin port.
+type adminTokens struct {
+	authz.Tokens
+	file   string // with those that operators made; empty: there is none
+	issued string // where one was written for this machine
+}
+
+// reload reads the operators' file again.
+func (t *adminTokens) reload() error {
+	if t.file == "" {
+		return nil
+	}
+	return t.Load(t.file)
+}
+
+// admin is the admin port of a running service; nil when there is none.
 type admin struct {
 	*authz.Admin
-	tokens *authz.Tokens
-	issued string // the token file that was written
+	tokens *adminTokens
+	cancel context.CancelFunc
 	done   chan struct{}
 }
 
 // startAdmin opens the admin port, before decisions are answered, so that two
-// services with one port are seen at once. The reloader of o is used.
-func startAdmin(ctx context.Context, o adminOptions, with authz.AdminOptions, log *slog.Logger) (*admin, error) {
+// services with one port are seen at once. It goes on while the service stops,
+// which is when it is looked at: see stopping and close.
+func startAdmin(o adminOptions, tokens *adminTokens, with authz.AdminOptions) (*admin, error) {
 	if o.Listen == "" {
 		return nil, nil
 	}
-	ln, err := authz.Listen(ctx, o.Listen)
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &admin{tokens: tokens, cancel: cancel, done: make(chan struct{})}
+	ln, err := a.listen(ctx, o)
 	if err != nil {
+		cancel()
 		return nil, err
 	}
-	a := &admin{tokens: new(authz.Tokens), done: make(chan struct{})}
-	if err := a.authorise(o); err != nil {
-		ln.Close()
-		return nil, err
-	}
-	with.Tokens, with.Log = a.tokens, log
+	with.Tokens = &tokens.Tokens
 	with.Registry = authz.NewRegistry(with.Engine, with.Reloader, with.Version)
 	a.Admin = authz.NewAdmin(with)
 	a.Listening("admin", ln.Addr())
@@ -46,36 +63,71 @@ func startAdmin(ctx context.Context, o adminOptions, with authz.AdminOptions, lo
 		defer close(a.done)
 		// Decisions go on without it.
 		if err := a.Serve(ctx, ln); err != nil {
-			log.Error("admin", "error", err.Error())
+			with.Log.Error("admin", "error", err.Error())
 		}
 	}()
-	log.Info("admin", "listen", ln.Addr().String())
+	with.Log.Info("admin", "listen", ln.Addr().String())
 	return a, nil
 }
 
-// authorise reads the tokens, or makes one for the verbs on this machine.
-func (a *admin) authorise(o adminOptions) error {
-	if o.Tokens != "" {
-		return a.tokens.Load(o.Tokens)
+// listen opens the port and then writes the token: two services that want one
+// port must not take each other's tokens away.
+func (a *admin) listen(ctx context.Context, o adminOptions) (net.Listener, error) {
+	ln, err := authz.Listen(ctx, o.Listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("cannot open the admin port: %w; another process has it, a second sluice perhaps: want another --admin, or an empty one for none", err)
 	}
-	a.issued = o.TokenFile
-	return a.tokens.Issue(o.TokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the admin port: %w", err)
+	}
+	if o.Tokens == "" {
+		a.tokens.issued = o.TokenFile
+		if err := a.tokens.Issue(o.TokenFile); err != nil {
+			ln.Close()
+			return nil, fmt.Errorf("%w; want --token-file where it can be written, or --admin-tokens", err)
+		}
+	}
+	return ln, nil
 }
 
-// serving says where decisions are answered; without an admin port nobody asks.
+// serving says where decisions are answered.
 func (a *admin) serving(addr net.Addr) {
 	if a != nil {
 		a.Serving(addr)
 	}
 }
 
-// close waits until the port is closed, and takes back the token that was issued.
+// listening says where something else listens.
+func (a *admin) listening(what string, addr net.Addr) {
+	if a != nil {
+		a.Listening(what, addr)
+	}
+}
+
+// stopping makes the service not ready, from when ctx ends.
+func (a *admin) stopping(ctx context.Context) {
+	if a != nil {
+		context.AfterFunc(ctx, a.Stopping)
+	}
+}
+
+// close closes the port and takes back the token that was issued.
 func (a *admin) close() {
 	if a == nil {
 		return
 	}
+	a.cancel()
 	<-a.done
-	if a.issued != "" {
-		a.tokens.Withdraw(a.issued)
+	if a.tokens.issued != "" {
+		a.tokens.Withdraw(a.tokens.issued)
 	}
+}
+
+// newAdminTokens reads the operators' tokens, when there are any.
+func newAdminTokens(o adminOptions, log *slog.Logger) (*adminTokens, error) {
+	t := &adminTokens{file: o.Tokens}
+	if o.Listen == "" && o.Tokens != "" {
+		log.Warn("tokens are not used: there is no admin port")
+	}
+	return t, t.reload()
 }

@@ -54,6 +54,10 @@ func compilePolicy(e *env, arg string) (*policies.Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
+	return compileLoaded(e, p, ds)
+}
+
+func compileLoaded(e *env, p *policies.Policy, ds policies.Diagnostics) (*policies.Compiled, error) {
 	c, ds := ready(p, ds)
 	if err := writeText(e.Err, ds); err != nil {
 		return nil, err

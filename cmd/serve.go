@@ -8,14 +8,12 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sluice/authz"
-	"sluice/policies"
 )
 
 type serveOptions struct {
@@ -100,8 +98,13 @@ func runServe(e *env, o serveOptions) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 
+	tokens, err := newAdminTokens(o.Admin, log)
+	if err != nil {
+		return err
+	}
+	source := &policySource{path: o.Policy, tokens: tokens, log: log}
 	// The first policy must be good, and its findings are for a person.
-	first, err := compilePolicy(e, o.Policy)
+	first, err := source.first(e)
 	if err != nil {
 		return err
 	}
@@ -120,45 +123,26 @@ func runServe(e *env, o serveOptions) error {
 		return fmt.Errorf("cannot enforce policy %q: %w", o.Policy, err)
 	}
 	log.Info("starting", "version", version(), "policy", first.Hash, "store", store.kind)
-	reloader := watchPolicy(ctx, o.Policy, engine, hup, log)
-	port, err := startAdmin(ctx, o.Admin, authz.AdminOptions{Engine: engine, Reloader: reloader, Store: store.kind, Version: version()}, log)
+	reloader := authz.NewReloader(engine, source.load, log)
+	port, err := startAdmin(o.Admin, source.tokens, authz.AdminOptions{Engine: engine, Reloader: reloader, Store: store.kind, Version: version(), Log: log})
 	if err != nil {
 		return err
 	}
-	// What is deferred later ends earlier: the ports, then the store.
-	defer func() { stop(); port.close() }()
-	heard, err := hearDatagrams(ctx, o.Datagrams, engine, peers, log)
+	// What is deferred later ends earlier: datagrams, the admin port, then the store.
+	defer port.close()
+	port.stopping(ctx)
+	heard, err := hearDatagrams(ctx, o.Datagrams, engine, peers, port, log)
 	if err != nil {
 		return err
 	}
 	defer func() { stop(); heard() }()
+	source.keepFresh(ctx, reloader, hup)
 	return authz.Serve(ctx, engine, authz.ServeOptions{Listen: o.Listen, Peers: peers, Log: log, Ready: port.serving})
-}
-
-// watchPolicy reloads the policy at SIGHUP and when one of its files changes.
-func watchPolicy(ctx context.Context, path string, engine *authz.Engine, hup <-chan os.Signal, log *slog.Logger) *authz.Reloader {
-	var latest atomic.Pointer[policies.Policy]
-	load := func() (*policies.Compiled, policies.Diagnostics) {
-		p, ds := policies.Load(path)
-		latest.Store(p)
-		return ready(p, ds)
-	}
-	// Which files the first policy was read from is known from reading it again.
-	p, _ := policies.Load(path)
-	latest.Store(p)
-	reloader := authz.NewReloader(engine, load, log)
-	go reloader.Run(ctx, hup)
-	go authz.Watch(ctx, authz.WatchOptions{
-		Files:   func() (names, patterns []string) { return latest.Load().Files() },
-		Changed: func() { _ = reloader.Reload() }, // what went wrong is in the log and in its status
-		Log:     log,
-	})
-	return reloader
 }
 
 // hearDatagrams listens to NGINX telling of the ends of requests, until ctx ends.
 // The function it returns waits until all that was heard is settled.
-func hearDatagrams(ctx context.Context, address string, engine *authz.Engine, peers []netip.Prefix, log *slog.Logger) (heard func(), err error) {
+func hearDatagrams(ctx context.Context, address string, engine *authz.Engine, peers []netip.Prefix, port *admin, log *slog.Logger) (heard func(), err error) {
 	if address == "" {
 		return func() {}, nil
 	}
@@ -168,6 +152,7 @@ func hearDatagrams(ctx context.Context, address string, engine *authz.Engine, pe
 	}
 	done := make(chan struct{})
 	go func() { datagrams.Serve(ctx); close(done) }()
+	port.listening("datagrams", datagrams.Addr())
 	log.Info("hearing", "datagrams", datagrams.Addr().String())
 	return func() {
 		<-done
