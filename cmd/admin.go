@@ -97,10 +97,11 @@ func (a *admin) serving(addr net.Addr) {
 	}
 }
 
-// listening says where something else listens.
-func (a *admin) listening(what string, addr net.Addr) {
+// hearing shows datagrams, too.
+func (a *admin) hearing(d *authz.Datagrams) {
 	if a != nil {
-		a.Listening(what, addr)
+		a.Listening("datagrams", d.Addr())
+		a.Registry.MustRegister(d.Collector())
 	}
 }
 

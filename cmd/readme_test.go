@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,8 @@ func TestReadmeCommands(t *testing.T) {
 				}
 			case words[0] == "bin/sluice" && words[1] == "serve":
 				checkServeFlags(t, words[3:])
+			case words[0] == "curl":
+				checkAdminPath(t, words[len(words)-1])
 			case words[0] == "bin/sluice":
 				runReadme(t, words[1:])
 			default:
@@ -76,6 +79,15 @@ func checkServeFlags(t *testing.T, args []string) {
 	t.Helper()
 	if err := newServeCmd(&env{}).ParseFlags(args); err != nil {
 		t.Errorf("README: serve %s: %v", strings.Join(args, " "), err)
+	}
+}
+
+// checkAdminPath: the admin port has the page, where the flag says.
+func checkAdminPath(t *testing.T, url string) {
+	t.Helper()
+	path, ok := strings.CutPrefix(url, "http://"+newServeCmd(&env{}).Flags().Lookup("admin").DefValue)
+	if !ok || !slices.Contains([]string{"/-/status", "/metrics", "/-/reload"}, path) {
+		t.Errorf("README asks %s, which is no page of the admin port", url)
 	}
 }
 
@@ -109,7 +121,7 @@ func TestReadmeFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := newServeCmd(&env{}).Flags()
-	for _, name := range []string{"listen", "datagrams", "store", "peers"} {
+	for _, name := range []string{"listen", "datagrams", "admin", "admin-tokens", "token-file", "store", "peers"} {
 		def := flags.Lookup(name).DefValue
 		if name == "peers" {
 			def = "loopback"

@@ -152,7 +152,7 @@ func hearDatagrams(ctx context.Context, address string, engine *authz.Engine, pe
 	}
 	done := make(chan struct{})
 	go func() { datagrams.Serve(ctx); close(done) }()
-	port.listening("datagrams", datagrams.Addr())
+	port.hearing(datagrams)
 	log.Info("hearing", "datagrams", datagrams.Addr().String())
 	return func() {
 		<-done

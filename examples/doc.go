@@ -4,4 +4,7 @@
 //
 //	saas   an API sold in plans: keys, plans, weights, both fail modes; `make demo` runs it
 //	app    the small application behind the demos
+//	prometheus  alerts on what the service shows, and their tests
+//	grafana     a dashboard of it
+//	systemd     units of the service, and of rendering when the policy changes
 package examples
