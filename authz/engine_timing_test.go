@@ -89,3 +89,30 @@ func BenchmarkSwap(b *testing.B) {
 		}
 	}
 }
+
+// What counting a decision for metrics adds to it: numbers, and two readings of
+// the clock.
+func BenchmarkMetrics(b *testing.B) {
+	s := newSiteOn(b, timed, newSite(b, "").clock, limit.NewMemory(limit.MemoryOptions{}))
+	d := s.decide("rest", key("sk_web"))
+	b.Run("count", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			s.engine.metrics.count(d, s.engine.metrics.clock())
+		}
+	})
+	b.Run("clock", func(b *testing.B) {
+		for b.Loop() {
+			_ = s.engine.metrics.clock()
+		}
+	})
+	b.Run("decision", func(b *testing.B) {
+		r := new(Request)
+		head := s.head("rest", []string{key("sk_web")})
+		b.ReportAllocs()
+		for b.Loop() {
+			r.Read(head)
+			s.engine.Decide(r, d)
+		}
+	})
+}

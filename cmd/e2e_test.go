@@ -324,8 +324,15 @@ func testAdmin(t *testing.T, s *stack, c *http.Client) {
 	if a := ask(t, c, "GET", admin+"/readyz"); a.status != 200 {
 		t.Errorf("/readyz is %d", a.status)
 	}
-	if a := ask(t, c, "GET", admin+"/-/status"); a.status != 200 || !strings.Contains(a.body, `"policy"`) {
-		t.Errorf("/-/status is %d %s", a.status, a.body)
+	status := ask(t, c, "GET", admin+"/-/status")
+	if status.status != 200 || !strings.Contains(status.body, `"policy"`) {
+		t.Errorf("/-/status is %d %s", status.status, status.body)
+	}
+	// C119, C120: no credential, address, path or host of a client.
+	for _, secret := range []string{webKey, batchKey, globexKey, "sk_nobody", "192.0.2.", "2001:db8", "/v1/", "acme-web"} {
+		if strings.Contains(metrics.body+status.body, secret) {
+			t.Errorf("the admin port shows %q", secret)
+		}
 	}
 	if a := ask(t, c, "POST", admin+"/-/reload"); a.status != 401 {
 		t.Errorf("a reload without a token is %d; want 401", a.status)
