@@ -231,6 +231,7 @@ func TestOffLoopback(t *testing.T) {
 // Too much, too slow, too strange: refused within the timeouts, and others are
 // served meanwhile.
 func TestAdminFloods(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	status, _, _ := o.send("POST", "/-/reload", strings.NewReader(strings.Repeat("x", adminBody+1)), bearer(writeToken))
 	if status != 413 || o.reloads != 0 {

@@ -18,6 +18,13 @@
 //     (answer.go, dialect.go). Denials are logged afterwards, by another
 //     goroutine (denials.go).
 //
+// Beside it stands the admin port (admin.go) for those who watch and run the
+// service: who may ask is guard.go's matter, tokens.go knows them. Decisions are
+// counted in tables of fixed size (metrics.go, tally.go, accounts.go), which
+// collector.go reads for Prometheus. A Reloader (reload.go) keeps the newest good
+// policy in force, at a signal, at a request, and when Watch (watch.go) sees a
+// file change.
+//
 // Rules of the house. Authz stands on floor 2: it imports policies and
 // authz/limit, and never gen. The path of a decision takes no lock of its own,
 // allocates nothing of its own, logs nothing and never calls back; what it needs
