@@ -58,6 +58,8 @@ type Admin struct {
 	started  time.Time
 	serving  atomic.Bool // decisions are answered
 	stopping atomic.Bool
+	refusals prometheus.Counter
+	warned   atomic.Int64 // when a refusal was logged, Unix seconds
 
 	mu        sync.Mutex
 	listeners map[string]string
@@ -72,6 +74,8 @@ func NewAdmin(o AdminOptions) *Admin {
 		o.Tokens = new(Tokens)
 	}
 	a := &Admin{AdminOptions: o, mux: http.NewServeMux(), started: time.Now(), listeners: map[string]string{}}
+	a.refusals = prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_admin_refused_total", Help: "Requests of the admin port from those who may not make them."})
+	o.Registry.MustRegister(a.refusals)
 	a.Handle("GET /metrics", promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: adminScrapes}))
 	a.Handle("GET /-/status", http.HandlerFunc(a.status))
 	a.Handle("POST /-/reload", http.HandlerFunc(a.reload))
@@ -105,7 +109,7 @@ func (a *Admin) Handler() http.Handler {
 	open := http.NewServeMux()
 	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { WriteJSON(w, http.StatusOK, map[string]bool{"ok": true}) })
 	open.HandleFunc("GET /readyz", a.ready)
-	open.Handle("/", guard{a.Tokens}.wrap(problems(a.mux)))
+	open.Handle("/", guard{a.Tokens, a.refused}.wrap(problems(a.mux)))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
@@ -201,6 +205,15 @@ func (a *Admin) reload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	WriteJSON(w, http.StatusOK, a.Engine.policyStatus())
+}
+
+// refused counts who was turned away, and logs one a second: whoever guesses
+// tokens must not fill the log. Nothing of what he sent is in it.
+func (a *Admin) refused(r *http.Request, status int) {
+	a.refusals.Inc()
+	if last, now := a.warned.Load(), time.Now().Unix(); last != now && a.warned.CompareAndSwap(last, now) {
+		a.Log.Warn("admin: refused", "status", status, "peer", r.RemoteAddr)
+	}
 }
 
 // WriteBodyProblem answers somebody whose body could not be read.

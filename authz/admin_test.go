@@ -189,6 +189,10 @@ func TestWhoMayAsk(t *testing.T) {
 	if o.reloads != 0 {
 		t.Fatalf("%d reloads", o.reloads)
 	}
+	series, _ := scrape(t, o.admin.Registry)
+	if n := series["sluice_admin_refused_total"]; n < 25 || strings.Count(o.site.log.String(), "admin: refused") > 5 {
+		t.Errorf("%v refusals are counted, and too many logged", n)
+	}
 	f("posting with a writer's", 200, "POST", "/-/reload", "authorization: bearer "+writeToken)
 	if log := o.site.log.String(); o.reloads != 1 || !strings.Contains(log, `"by":"bob"`) {
 		t.Errorf("%d reloads, log\n%s", o.reloads, log)
@@ -200,7 +204,7 @@ func TestWhoMayAsk(t *testing.T) {
 
 // Off loopback everything but health needs a token, whatever Host says.
 func TestOffLoopback(t *testing.T) {
-	g := guard{new(Tokens)}
+	g := guard{tokens: new(Tokens)}
 	f := func(local, remote net.Addr, want bool) {
 		t.Helper()
 		r, _ := http.NewRequest("GET", "http://localhost/-/status", nil)
@@ -344,7 +348,7 @@ func TestStatus(t *testing.T) {
 func FuzzGuard(f *testing.F) {
 	f.Add("POST", "localhost", "Bearer x", "token=1", "Origin", "null")
 	f.Add("GET", "[::1]:1", "", "%zz&;=", "Via", "")
-	g := guard{new(Tokens)}
+	g := guard{tokens: new(Tokens)}
 	if err := g.tokens.Issue(filepath.Join(f.TempDir(), "t")); err != nil {
 		f.Fatal(err)
 	}

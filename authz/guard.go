@@ -17,7 +17,11 @@ import (
 // (a page of the web whose name was made to point here has another one), and
 // with no sign of a proxy, which would speak for others, or of a page of another
 // site in a browser.
-type guard struct{ tokens *Tokens }
+type guard struct {
+	tokens *Tokens
+	// refused hears of who was turned away; nil: nobody does.
+	refused func(r *http.Request, status int)
+}
 
 // caller is who asks.
 type caller struct {
@@ -38,7 +42,7 @@ func Caller(r *http.Request) string {
 func (g guard) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if secretInQuery(r.URL.RawQuery) {
-			WriteProblem(w, http.StatusBadRequest, "a token does not belong into the URL, where logs keep it; want Authorization: Bearer TOKEN")
+			g.refuse(w, r, http.StatusBadRequest, "a token does not belong into the URL, where logs keep it; want Authorization: Bearer TOKEN")
 			return
 		}
 		c, problem := g.identify(r)
@@ -50,15 +54,22 @@ func (g guard) wrap(next http.Handler) http.Handler {
 		case problem == "" && c.role >= need:
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 		case problem == "" && c.name != "":
-			WriteProblem(w, http.StatusForbidden, "the token "+c.name+" may read and not write")
+			g.refuse(w, r, http.StatusForbidden, "the token "+c.name+" may read and not write")
 		default:
 			if problem == "" {
 				problem = "changing needs a token that may write, on this machine too; want Authorization: Bearer TOKEN"
 			}
 			w.Header().Set("WWW-Authenticate", `Bearer realm="sluice admin"`)
-			WriteProblem(w, http.StatusUnauthorized, problem)
+			g.refuse(w, r, http.StatusUnauthorized, problem)
 		}
 	})
+}
+
+func (g guard) refuse(w http.ResponseWriter, r *http.Request, status int, problem string) {
+	if g.refused != nil {
+		g.refused(r, status)
+	}
+	WriteProblem(w, status, problem)
 }
 
 // identify finds who asks; or the problem with him.
