@@ -71,11 +71,15 @@ func TestCallAllocatesNothing(t *testing.T) {
 		ops[i] = Op{Key: fmt.Appendf(nil, "sluice:{acme}:%d", i), Refill: NewRefill(Unit, time.Second), Burst: 10, Cost: 1}
 	}
 	states := make([]State, len(ops))
-	reply := string(appendNumbers(nil, 100,
+	whole := string(appendNumbers(nil, 0, 100,
 		1, 5*Unit, 100, 6*Unit, 100, 0, 0, 0, 0, 0, 1, 9*Unit, 0, 10*Unit, 100, 1, 3, 3, 3, 3))
 	run := func() {
 		c.encode(verbTake, ops, nil, nil, time.Time{}, 1000)
-		if err := decode(reply, ops, states); err != nil {
+		reply, err := c.claim(whole)
+		if err == nil {
+			err = decode(reply, ops, states)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -28,6 +28,7 @@ const (
 // strings through pointers, so that handing them over allocates nothing. Keys and
 // ids are copied: nothing borrowed outlives the call, even if the client is late.
 type call struct {
+	number int64 // what its reply must begin with; see claim
 	args   []any
 	count  int // of keys
 	texts  [maxKeys + MaxOps]string
@@ -44,14 +45,14 @@ func newCall(sha *string) *call {
 }
 
 // encode is take.lua's KEYS and ARGV. costs stand in for those of the ops in a
-// correction, whose name is id. The result lives until the next encode.
+// correction, whose name is id; c.number is set. The result lives until the next encode.
 func (c *call) encode(v verb, ops []Op, costs []int64, id []byte, now time.Time, grace int64) []any {
 	c.room(ops, id)
 	clock := int64(-1)
 	if !now.IsZero() {
 		clock = now.UnixMicro()
 	}
-	b := appendNumbers(c.buf[:0], clock, grace, int64(v), truth(len(id) > 0), int64(len(ops)))
+	b := appendNumbers(c.buf[:0], c.number, clock, grace, int64(v), truth(len(id) > 0), int64(len(ops)))
 	for i := range ops {
 		op := &ops[i]
 		switch v {
@@ -85,7 +86,7 @@ func (c *call) encode(v verb, ops []Op, costs []int64, id []byte, now time.Time,
 
 // room makes the buffer large enough for all at once: strings point into it.
 func (c *call) room(ops []Op, id []byte) {
-	size := (5 + opNumbers*len(ops)) * 8
+	size := (callNumbers + opNumbers*len(ops)) * 8
 	for i := range ops {
 		size += 2*len(ops[i].Key) + 1 + len(ops[i].ID)
 	}
@@ -110,8 +111,11 @@ func (op *Op) marked(v verb) bool {
 	return op.Kind == Quota && len(op.ID) > 0 && (v == verbTake || v == verbPeek)
 }
 
-// opNumbers is how many numbers an op has in take.lua's ARGV.
-const opNumbers = 9
+// How many numbers a call and each of its ops have in take.lua's ARGV.
+const (
+	callNumbers = 6
+	opNumbers   = 9
+)
 
 // appendTake appends the numbers of an op that is charged or looked at.
 func (op *Op) appendTake(b []byte, now time.Time) []byte {

@@ -54,7 +54,7 @@ local function whole(x, least, most)
   return x >= least and x <= most and x == floor(x) -- false for NaN too
 end
 
-local now, grace, verb, named, count, at = unpack('<ddddd', ARGV[1])
+local mine, now, grace, verb, named, count, at = unpack('<dddddd', ARGV[1])
 if now < 0 then
   local t = redis.call('TIME')
   now = tonumber(t[1]) * 1000000 + tonumber(t[2])

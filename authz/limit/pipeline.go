@@ -48,6 +48,11 @@ type job struct {
 // of its commands may have happened. Nobody waits for a batch beyond his own
 // deadline, and who leaves the queue before it is sent has done nothing.
 //
+// Replies are told apart by their order alone. What would shift it, a reply that is
+// left over or comes twice, is seen by the number in each (call.claim): whoever got
+// another's fails. A refusal of the server (NOSCRIPT) has no number; taken for
+// another's it may cost the tenant a request, never the limit.
+//
 // The client's auto-pipelining was the other choice. Its full-duplex form carries
 // what was not answered over to a new connection, by retries of its own, which
 // rules it out; its default form lets callers wait for their batch beyond their

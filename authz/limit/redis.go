@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -44,6 +45,7 @@ type Redis struct {
 	now     func() time.Time
 	grace   int64     // milliseconds
 	calls   sync.Pool // of *call
+	called  atomic.Int64
 }
 
 // NewRedis makes a store on a client, which Close closes. The client must honour
@@ -151,8 +153,12 @@ func (r *Redis) call(ctx context.Context, v verb, ops []Op, deltas []int64, id [
 		now = r.now()
 	}
 	c := r.calls.Get().(*call)
+	c.number = r.called.Add(1)
 	args := c.encode(v, ops, deltas, id, now, r.grace)
 	reply, err := r.run(ctx, r.take, args)
+	if err == nil {
+		reply, err = c.claim(reply)
+	}
 	if err != nil {
 		// The client may still hold the arguments: they are left to it.
 		return "", unavailable(ctx, err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -135,13 +136,15 @@ func TestRedisAnswersNonsense(t *testing.T) {
 		"no value":       "$-1\r\n",
 		"a list":         "*2\r\n:1\r\n:2\r\n",
 		"a short string": "$5\r\nhello\r\n",
-		"two ops":        "$88\r\n" + strings.Repeat(zero, 11) + "\r\n",
-		"no time":        "$48\r\n" + nan + one + zero + zero + zero + zero + "\r\n",
-		"fits by half":   "$48\r\n" + zero + half + zero + zero + zero + zero + "\r\n",
-		"no level":       "$48\r\n" + zero + one + nan + zero + zero + zero + "\r\n",
-		"an endless one": "$48\r\n" + zero + one + many + zero + zero + zero + "\r\n",
-		"an endless age": "$48\r\n" + zero + one + zero + many + zero + zero + "\r\n",
-		"no level then":  "$48\r\n" + zero + one + zero + zero + nan + zero + "\r\n",
+		"two ops":        "$96\r\n" + mine + strings.Repeat(zero, 11) + "\r\n",
+		"no time":        "$56\r\n" + mine + nan + one + zero + zero + zero + zero + "\r\n",
+		"fits by half":   "$56\r\n" + mine + zero + half + zero + zero + zero + zero + "\r\n",
+		"no level":       "$56\r\n" + mine + zero + one + nan + zero + zero + zero + "\r\n",
+		"an endless one": "$56\r\n" + mine + zero + one + many + zero + zero + zero + "\r\n",
+		"an endless age": "$56\r\n" + mine + zero + one + zero + many + zero + zero + "\r\n",
+		"no level then":  "$56\r\n" + mine + zero + one + zero + zero + nan + zero + "\r\n",
+		"another's":      "$56\r\n" + many + zero + one + zero + zero + zero + zero + "\r\n",
+		"no one's":       "$48\r\n" + zero + one + zero + zero + zero + zero + "\r\n",
 		"no protocol":    "hello\r\n",
 		"script error":   "-ERR user_script:1: attempt to compare nil with number\r\n",
 		"no script":      "-NOSCRIPT No matching script\r\n",
@@ -153,10 +156,13 @@ func TestRedisAnswersNonsense(t *testing.T) {
 	}
 	t.Run("sense", func(t *testing.T) { // the fake is believed when it may be
 		t.Parallel()
-		store := openRedis(t, fakeRedis(t, "$48\r\n"+zero+one+zero+zero+zero+zero+"\r\n"), limit.RedisOptions{})
+		store := openRedis(t, fakeRedis(t, "$56\r\n"+mine+zero+one+zero+zero+zero+zero+"\r\n"), limit.RedisOptions{})
 		takeOne(t, store, speed(1))
 	})
 }
+
+// mine stands in a reply of fakeRedis for the number of the call.
+const mine = "<number>"
 
 // fakeRedis answers every EVALSHA with reply, and all else with OK; if reply is
 // empty it never answers.
@@ -190,7 +196,7 @@ func serveFake(conn net.Conn, reply string) {
 		answer := "+OK\r\n"
 		switch strings.ToLower(words[0]) {
 		case "evalsha":
-			answer = reply
+			answer = strings.Replace(reply, mine, words[firstArgument(words)][:len(mine)], 1)
 		case "hello":
 			answer = "-ERR unknown command\r\n"
 		}
@@ -198,6 +204,12 @@ func serveFake(conn net.Conn, reply string) {
 			_, _ = io.WriteString(conn, answer)
 		}
 	}
+}
+
+// firstArgument is where ARGV begins in an EVALSHA.
+func firstArgument(words []string) int {
+	keys, _ := strconv.Atoi(words[2])
+	return 3 + keys
 }
 
 func closedAddr(t testing.TB) string {

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"unsafe"
@@ -9,6 +10,18 @@ import (
 
 // replySize is how many bytes of take.lua's output an op has.
 const replySize = 5 * 8
+
+// claim takes a reply for that of a call, if it is: replies have nothing but their
+// order to tell whose they are, and one that comes twice, or one that is left of a
+// call before, moves all behind it. It returns the reply without the number.
+func (c *call) claim(reply string) (string, error) {
+	if len(reply) >= 8 {
+		if n, ok := number(reply, 0, maxMicros); ok && n == c.number {
+			return reply[8:], nil
+		}
+	}
+	return "", errors.New("cannot read the script's reply: it is another call's")
+}
 
 // decode reads take.lua's output, and believes nothing that cannot be.
 func decode(reply string, ops []Op, states []State) error {

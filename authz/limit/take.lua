@@ -6,6 +6,7 @@
 --          mark of this id; at the end, if the correction is named, its mark. All in
 --          one slot, none twice
 -- ARGV[1]  packed little-endian doubles, all whole numbers:
+--            mine    the number of this call
 --            now     microseconds since 1970; below 0: the server's own TIME (tests bring theirs)
 --            grace   milliseconds that a key is kept which no longer matters, 1000 or more
 --            verb    0 only looks, 1 takes, 2 settles, 3 resets (then no ops follow)
@@ -22,8 +23,8 @@
 --                      periods; in a correction d is the stamp
 --                    concurrency: max, length
 -- ARGV[2]… the id of each lease, in the order of the ops
--- Output   empty for 2 and 3; else packed little-endian doubles: now, then for every
---          op, after the step:
+-- Output   packed little-endian doubles: mine, so that nobody takes it for another's;
+--          for 0 and 1 now, and for every op, after the step:
 --            fits    1 or 0: its own cost fitted, whatever the others said
 --            four    rate, retries: level and time, and both as they were before it was charged
 --                    windows: start, units in it, units in the one before, 0
@@ -49,9 +50,9 @@ end
 
 if verb == 3 then
   for i = 1, #KEYS do redis.call('UNLINK', KEYS[i]) end
-  return ''
+  return pack('<d', mine)
 end
-if named == 1 and knows(redis.call('GET', KEYS[#KEYS])) then return '' end
+if named == 1 and knows(redis.call('GET', KEYS[#KEYS])) then return pack('<d', mine) end
 
 local ops, pass, key, text = {}, true, 1, 2
 for i = 1, count do
@@ -79,10 +80,10 @@ if verb == 2 then
     if op.cost ~= 0 or op.kind == 5 then op.steps.settle(op) end
   end
   if named == 1 then mark(KEYS[#KEYS], 0) end
-  return ''
+  return pack('<d', mine)
 end
 
-local out = {pack('<d', now)}
+local out = {pack('<dd', mine, now)}
 for i = 1, count do
   local op = ops[i]
   if verb == 1 then
