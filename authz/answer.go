@@ -52,11 +52,20 @@ func (d *Decision) writeReason(w *writer) {
 	if d.Verdict == Deny && d.Wait > 0 {
 		w.number("Retry-After", d.retryAfter())
 	}
-	keep := int64(0)
-	if d.Verdict == Deny && d.Reason.remembered() && d.Wait >= denyCacheWait {
-		keep = 1
+	w.number("X-Accel-Expires", truth(d.kept()))
+}
+
+// kept tells whether NGINX may keep the denial for a moment. Under a name that is
+// strange here it has no URI in its key, and the URI has chosen the route.
+func (d *Decision) kept() bool {
+	return d.Verdict == Deny && d.Reason.remembered() && d.Wait >= denyCacheWait && !d.strange
+}
+
+func truth(b bool) int64 {
+	if b {
+		return 1
 	}
-	w.number("X-Accel-Expires", keep)
+	return 0
 }
 
 // writeIdentity tells the upstream who asks. An empty value and none are the

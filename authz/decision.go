@@ -126,6 +126,7 @@ type Decision struct {
 
 	bound     *bound
 	challenge bool    // 401 carries WWW-Authenticate
+	strange   bool    // the name in the path is no route of this policy
 	refused   Reason  // of a shadowed refusal
 	rules     []*rule // one for each op
 	ops       []limit.Op

@@ -98,6 +98,18 @@ func TestMethods(t *testing.T) {
 	}
 }
 
+// NGINX's key has no URI for a route that only NGINX knows: what is denied there
+// must not be kept, or it would be the answer to every other URI of the place.
+func TestStrangeRouteIsNotKept(t *testing.T) {
+	s := newSite(t, `
+limits: {all: {per: ip, rate: 1/m, burst: 1}}
+routes: [{name: read, match: {prefix: /items}}]
+`)
+	s.ask("read", uri("/items")).want(t, "first", 204)
+	s.ask("read", uri("/items")).want(t, "known", 403, "X-Sluice-Limit: all", "X-Accel-Expires: 1")
+	s.ask("gone", uri("/items")).want(t, "strange", 403, "X-Sluice-Limit: all", "X-Accel-Expires: 0")
+}
+
 // When nothing matches, a route that the policy knows lets pass uncounted, and
 // one it does not know leaves it to the mode in the path.
 func TestNothingMatches(t *testing.T) {
@@ -323,4 +335,25 @@ func TestSwapRefuses(t *testing.T) {
 			c.Limits = append(c.Limits, l)
 		}
 	}, "want at most 64")
+}
+
+// Whatever tenant a client without a credential calls itself, it is its address:
+// another name each time is no other bucket. C086
+func TestNamesAreNoTenants(t *testing.T) {
+	s := newSite(t, `
+identity:
+  sources: [{api_key: {header: X-API-Key}}]
+  missing: {plan: anonymous}
+  invalid: {deny: 401}
+plans: {anonymous: {limits: {few: {per: tenant, rate: 1/d, burst: 120}}}}
+routes: [{name: rest, match: {prefix: /}}]
+`)
+	passed := 0
+	for i := range 150 {
+		name := fmt.Sprintf("tenant-%d", i)
+		passed += s.passes(1, "rest", ip("192.0.2.9"), "X-Tenant: "+name, policies.HeaderTenant+": "+name)
+	}
+	if passed != 120 {
+		t.Errorf("%d of 150 passed under 150 names, want 120", passed)
+	}
 }

@@ -15,6 +15,7 @@ import (
 func (b *bound) route(req *Request, d *Decision) (r *boundRoute, known bool) {
 	named := b.policy.RouteNamed(req.Route)
 	if named == nil {
+		d.strange = true
 		return b.match(req, d), false
 	}
 	if takesMethod(named, req.Method) {

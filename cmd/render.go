@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/gen"
+	"sluice/policies"
 )
 
 type renderOptions struct {
@@ -78,8 +79,17 @@ func runRender(e *env, o renderOptions) error {
 	if err := files.Write(o.Out); err != nil {
 		return fmt.Errorf("cannot write to %q: %w", o.Out, err)
 	}
-	_, err = fmt.Fprintf(e.Out, "%s: %s, policy %s\n", o.Out, plural(len(files), "file"), c.Hash)
+	_, err = fmt.Fprintf(e.Out, "%s: %s, policy %s%s\n", o.Out, plural(len(files), "file"), c.Hash, zones(c))
 	return err
+}
+
+// zones is what the edge limits cost: memory that NGINX takes when it starts.
+func zones(c *policies.Compiled) string {
+	count, kilobytes := gen.Zones(c)
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s of %s in all", plural(count, "zone"), gen.Megabytes(kilobytes))
 }
 
 // checkShrunk refuses lists of trusted proxies that look cut short: what they

@@ -5,6 +5,8 @@ import (
 	"net"
 	"regexp"
 	"strings"
+
+	"sluice/policies"
 )
 
 var (
@@ -50,5 +52,16 @@ func (b *builder) zoneTotal() Token {
 	if len(b.zones) == 0 {
 		return Token{}
 	}
-	return comment(fmt.Sprintf("%.1f MB", float64(b.zoneKilobytes)/1024))
+	return comment(Megabytes(b.zoneKilobytes))
+}
+
+// Megabytes is an amount of memory, given in kilobytes, as people read it.
+func Megabytes(kilobytes int64) string { return fmt.Sprintf("%.1f MB", float64(kilobytes)/1024) }
+
+// Zones tells how many zones the edge limits of a policy need, and how much
+// memory all of them take from NGINX when it starts, in kilobytes.
+func Zones(c *policies.Compiled) (count int, kilobytes int64) {
+	b := newBuilder(c, Options{})
+	b.edgeLimits(false)
+	return len(b.zones), b.zoneKilobytes
 }

@@ -36,6 +36,10 @@ type builder struct {
 	family bool // a key needs the client's address family
 }
 
+func newBuilder(c *policies.Compiled, opt Options) *builder {
+	return &builder{c: c, opt: opt.withDefaults(), chains: map[string]chain{}, named: map[string]bool{}, geo: newGeoUse()}
+}
+
 // take passes a token on and keeps the first error.
 func (b *builder) take(t Token, err error) Token {
 	if err != nil && b.err == nil {

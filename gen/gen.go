@@ -59,7 +59,7 @@ const waitMargin = 200 * time.Millisecond
 // Render turns a compiled policy into files. It reads and writes nothing else,
 // and the same input gives the same bytes.
 func Render(c *policies.Compiled, opt Options) (Files, error) {
-	b := &builder{c: c, opt: opt.withDefaults(), chains: map[string]chain{}, named: map[string]bool{}, geo: newGeoUse()}
+	b := newBuilder(c, opt)
 	b.stamp = stamp(opt.Version, c.Hash)
 	set, err := template.ParseFS(templates.FS, "*.tmpl")
 	if err != nil {
