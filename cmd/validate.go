@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -75,17 +76,31 @@ func runValidate(ctx context.Context, e *env, o validateOptions) error {
 	return nil
 }
 
-// checkNGINX renders a good policy and has nginx test the result.
+// checkNGINX renders a good policy and has nginx test the result. What nginx
+// refuses is a finding about the place of the policy that gave it.
 func checkNGINX(ctx context.Context, p *policies.Policy, ds policies.Diagnostics, opt gen.Options) (policies.Diagnostics, error) {
 	c, ds := ready(p, ds)
 	if c == nil {
 		return ds, nil
 	}
-	files, err := gen.Render(c, opt)
+	files, origins, err := gen.RenderTraced(c, opt)
 	if err != nil {
 		return nil, err
 	}
-	return ds, gen.Check(ctx, "nginx", files)
+	err = gen.Check(ctx, "nginx", files)
+	var refused *gen.Refused
+	if !errors.As(err, &refused) {
+		return ds, err
+	}
+	for _, what := range refused.Complaints {
+		rendered := ""
+		if what.File != "" {
+			rendered = fmt.Sprintf("%s:%d", what.File, what.Line)
+		}
+		ds = append(ds, p.Refused(origins.Path(what.File, what.Line), rendered, files.Line(what.File, what.Line), what.Message))
+	}
+	ds.Sort()
+	return ds, nil
 }
 
 func printFindings(e *env, o validateOptions, ds policies.Diagnostics, fine []string) error {

@@ -53,13 +53,15 @@ func (b *builder) accessRule(r *policies.AccessRule) link {
 		id = "__i" + strconv.Itoa(r.Index+1)
 	}
 	name := "sluice_access_" + id
-	at := len(b.access)
+	at, values := len(b.access), len(b.values)
 	flags := append([]condition{b.clients(&b.access, name, &r.Clients)}, b.when(&b.access, name, r.When)...)
 	l := link{name: title, flag: b.both(&b.access, name, flags...), verdict: r.Verdict, status: r.Status}
 	l.shadow = r.Shadow
 	if at < len(b.access) {
 		b.access[at].Comments = commentLines([]string{ruleTitle(r, title)})
 	}
+	from(accessPath(r), b.access[at:])
+	from(accessPath(r), b.values[values:])
 	return l
 }
 
@@ -84,7 +86,7 @@ func (b *builder) direct() link {
 	const name = "sluice_direct"
 	if !b.named[name] {
 		b.named[name] = true
-		m := block{Kind: word("geo"), Source: word("$realip_remote_addr"), Variable: word("$" + name)}
+		m := block{From: mark("client_ip"), Kind: word("geo"), Source: word("$realip_remote_addr"), Variable: word("$" + name)}
 		m.Comments = commentLines([]string{"A peer that is no trusted proxy: denied with 403."})
 		m.otherwise(word("1"))
 		for _, p := range b.c.Client.Trusted {
@@ -156,6 +158,7 @@ func (b *builder) newChain(id string, links []link) chain {
 		block block
 	}{{c.refuse, refuse}, {c.exempt, exempt}, {c.would, would}, {c.rule, rule}} {
 		if m.name != "" {
+			m.block.From = mark("edge.access")
 			b.access = append(b.access, m.block)
 		}
 	}

@@ -36,6 +36,7 @@ func (b *builder) ask(exempting bool) asking {
 		for i := range b.c.Identity.Sources {
 			b.credential(&a, &b.c.Identity.Sources[i])
 		}
+		from("identity.sources", a.blocks)
 	}
 	for _, d := range serviceDims(b.c) {
 		if d.Kind == policies.DimServer {

@@ -9,13 +9,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // Check lets nginx (a path or a name in $PATH) read the files. It works in a
 // directory of its own: pid, logs and temporary files are there, servers listen
 // on unix sockets, and names in addresses stand aside for loopback, so nothing
-// outside is touched or asked. An error names our file and line.
+// outside is touched or asked. What nginx refuses is a *Refused, which names
+// our files and lines; any other error means that it could not be asked.
 func Check(ctx context.Context, nginx string, f Files) error {
 	dir, err := os.MkdirTemp("", "sluice-check-")
 	if err != nil {
@@ -127,27 +129,51 @@ func onSockets(content []byte) []byte {
 
 var nginxPlace = regexp.MustCompile(`\[(emerg|alert|crit|error|warn)\] (?:\d+#\d+: )?(.*?)(?: in (\S+):(\d+))?$`)
 
+// Refused is what nginx says against the files.
+type Refused struct{ Complaints []Complaint }
+
+// Complaint is one thing that nginx refuses.
+type Complaint struct {
+	File    string // of ours; empty when nginx names none
+	Line    int
+	Message string
+}
+
+func (c Complaint) String() string {
+	if c.File == "" {
+		return c.Message
+	}
+	return fmt.Sprintf("%s:%d: %s", c.File, c.Line, c.Message)
+}
+
+func (r *Refused) Error() string {
+	lines := make([]string, len(r.Complaints))
+	for i, c := range r.Complaints {
+		lines[i] = c.String()
+	}
+	return "nginx refuses the files: " + strings.Join(lines, "\n")
+}
+
 // complaint turns what nginx wrote into an error that names our files.
 func complaint(out, dir string, cause error) error {
-	var errs []error
+	var refused Refused
 	for line := range strings.Lines(out) {
 		m := nginxPlace.FindStringSubmatch(strings.TrimSpace(line))
 		if m == nil || m[1] == "warn" {
 			continue
 		}
-		what := strings.ReplaceAll(m[2], dir+"/", "")
-		if m[3] == "" {
-			errs = append(errs, errors.New(what))
-			continue
+		c := Complaint{Message: strings.ReplaceAll(m[2], dir+"/", "")}
+		if m[3] != "" {
+			c.File = m[3]
+			if file, err := filepath.Rel(dir, m[3]); err == nil {
+				c.File = filepath.ToSlash(file)
+			}
+			c.Line, _ = strconv.Atoi(m[4]) // digits
 		}
-		file, err := filepath.Rel(dir, m[3])
-		if err != nil {
-			file = m[3]
-		}
-		errs = append(errs, fmt.Errorf("%s:%s: %s", filepath.ToSlash(file), m[4], what))
+		refused.Complaints = append(refused.Complaints, c)
 	}
-	if len(errs) == 0 {
+	if len(refused.Complaints) == 0 {
 		return fmt.Errorf("cannot check the files with nginx: %w: %s", cause, strings.TrimSpace(out))
 	}
-	return fmt.Errorf("nginx refuses the files: %w", errors.Join(errs...))
+	return &refused
 }

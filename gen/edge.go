@@ -32,7 +32,7 @@ func (b *builder) edgeLimits(exempting bool) {
 
 func (b *builder) edgeLimit(l *policies.EdgeLimit, exempting bool) edgeLimit {
 	name := "sluice_limit_" + ident(l.Name)
-	at := len(b.keys)
+	at, values := len(b.keys), len(b.values)
 	key := b.limitKey(name, l)
 	flags := b.limitFlags(name, l)
 	e := edgeLimit{number: l.Connections, shadow: l.Shadow || b.c.Mode == policies.ModeShadow, retry: 1, route: key.route, title: l.Name}
@@ -46,8 +46,10 @@ func (b *builder) edgeLimit(l *policies.EdgeLimit, exempting bool) edgeLimit {
 	if at < len(b.keys) {
 		b.keys[at].Comments = commentLines([]string{l.Name + ": " + limitTitle(l)})
 	}
+	from(limitPath(l.Name), b.keys[at:])
+	from(limitPath(l.Name), b.values[values:])
 	e.zone = word("sluice_" + ident(l.Name) + "_" + digest(meaning, 8))
-	z := zone{Key: text, Name: e.zone, Comments: commentLines([]string{l.Name + ": " + limitTitle(l)})}
+	z := zone{From: mark(limitPath(l.Name)), Key: text, Name: e.zone, Comments: commentLines([]string{l.Name + ": " + limitTitle(l)})}
 	size := zoneSize(l, key.slot)
 	z.Size = sizeToken(size)
 	b.zoneKilobytes += size

@@ -34,6 +34,16 @@ func stamped(content []byte) bool { return bytes.HasPrefix(content, []byte(stamp
 // Names are the names of all files, sorted.
 func (f Files) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
+// Line is a line of a file, counted from 1; empty where there is none.
+func (f Files) Line(name string, line int) string {
+	for text := range strings.Lines(string(f[name])) {
+		if line--; line == 0 {
+			return strings.TrimSuffix(text, "\n")
+		}
+	}
+	return ""
+}
+
 // manifest lists the files, and itself, and says how long the lists were.
 func manifest(stamp Token, f Files, lists []policies.ListFile) []byte {
 	var b bytes.Buffer

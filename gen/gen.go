@@ -59,22 +59,28 @@ const waitMargin = 200 * time.Millisecond
 // Render turns a compiled policy into files. It reads and writes nothing else,
 // and the same input gives the same bytes.
 func Render(c *policies.Compiled, opt Options) (Files, error) {
+	files, _, err := RenderTraced(c, opt)
+	return files, err
+}
+
+// RenderTraced is Render that also tells which place of the policy gave which line.
+func RenderTraced(c *policies.Compiled, opt Options) (Files, Origins, error) {
 	b := newBuilder(c, opt)
 	b.stamp = stamp(opt.Version, c.Hash)
 	set, err := template.ParseFS(templates.FS, "*.tmpl")
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the templates: %w", err)
+		return nil, nil, fmt.Errorf("cannot read the templates: %w", err)
 	}
-	out := output{set: set, files: Files{}}
+	out := output{set: set, files: Files{}, origins: Origins{}}
 	b.render(&out)
 	if b.err != nil {
-		return nil, b.err
+		return nil, nil, b.err
 	}
 	if out.err != nil {
-		return nil, out.err
+		return nil, nil, out.err
 	}
 	out.files[manifestName] = manifest(b.stamp, out.files, c.Client.Lists)
-	return out.files, nil
+	return out.files, out.origins, nil
 }
 
 func (o Options) withDefaults() Options {
@@ -101,9 +107,10 @@ func (o Options) withDefaults() Options {
 
 // output executes templates into files and keeps the first error.
 type output struct {
-	set   *template.Template
-	files Files
-	err   error
+	set     *template.Template
+	files   Files
+	origins Origins
+	err     error
 }
 
 func (o *output) file(name, tmpl string, view any) {
@@ -111,7 +118,11 @@ func (o *output) file(name, tmpl string, view any) {
 	if err := o.set.ExecuteTemplate(&buf, tmpl, view); err != nil && o.err == nil {
 		o.err = fmt.Errorf("cannot render %q: %w", name, err)
 	}
-	o.files[name] = buf.Bytes()
+	text, origins := cut(buf.Bytes())
+	o.files[name] = text
+	if origins != nil {
+		o.origins[name] = origins
+	}
 }
 
 // render writes every file.
@@ -187,11 +198,11 @@ func (b *builder) renderLocations(out *output) {
 			Comments:  commentLines([]string{about}),
 			Locations: b.locations(groups(b.c, host)),
 		})
-		name := own("_")
+		name, place := own("_"), Token{}
 		if host != "" {
-			name = b.take(Literal(host))
+			name, place = b.take(Literal(host)), mark("routes")
 		}
-		full.Servers = append(full.Servers, fullServer{Name: name, Default: host == "", Locations: word(hostFile(host))})
+		full.Servers = append(full.Servers, fullServer{From: place, Name: name, Default: host == "", Locations: word(hostFile(host))})
 	}
 	if b.opt.Full {
 		out.file("nginx.conf", "nginx.conf.tmpl", full)
@@ -199,7 +210,7 @@ func (b *builder) renderLocations(out *output) {
 }
 
 func (b *builder) client() clientView {
-	v := clientView{Stamp: b.stamp, Trusted: trusted(b.c.Client.Trusted), ProxyProtocol: b.c.Client.ProxyProtocol}
+	v := clientView{From: mark("client_ip"), Stamp: b.stamp, Trusted: trusted(b.c.Client.Trusted), ProxyProtocol: b.c.Client.ProxyProtocol}
 	switch {
 	case v.ProxyProtocol:
 		v.Header = word("proxy_protocol")

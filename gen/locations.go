@@ -93,7 +93,7 @@ func (b *builder) container(r *policies.Route, regexes []*policies.Route) locati
 	if path != "/" {
 		path += "/"
 	}
-	c := location{Modifier: word("^~"), Match: b.take(locationPath(path))}
+	c := location{From: mark(routePath(r)), Modifier: word("^~"), Match: b.take(locationPath(path))}
 	for _, re := range regexes {
 		lit := literalPrefix(re.Regex)
 		if strings.HasPrefix(lit, path) || strings.HasPrefix(path, lit) {
@@ -105,7 +105,7 @@ func (b *builder) container(r *policies.Route, regexes []*policies.Route) locati
 }
 
 func (b *builder) location(modifier, path string, r *policies.Route) location {
-	l := location{Match: b.take(locationPath(path)), Include: routeFile(r)}
+	l := location{From: mark(routePath(r)), Match: b.take(locationPath(path)), Include: routeFile(r)}
 	if modifier != "" {
 		l.Modifier = word(modifier)
 	}
@@ -113,7 +113,7 @@ func (b *builder) location(modifier, path string, r *policies.Route) location {
 }
 
 func (b *builder) regexLocation(r *policies.Route) location {
-	return location{Modifier: word("~"), Match: b.take(locationRegex(r.Regex)), Include: routeFile(r)}
+	return location{From: mark(routePath(r)), Modifier: word("~"), Match: b.take(locationRegex(r.Regex)), Include: routeFile(r)}
 }
 
 // routeFile is the file of a route as an include names it.

@@ -146,6 +146,9 @@ func (b *builder) message(w wording, languages []policies.Language, texts map[po
 		for i, lang := range languages {
 			if n < len(pieces[i]) {
 				m.line(b.take(mapKey(string(lang))), b.take(pieces[i][n].token()))
+				if len(texts) > 0 {
+					m.Entries[len(m.Entries)-1].From = mark(policies.FieldPath("responses.messages", string(lang)))
+				}
 			}
 		}
 		blocks, names = append(blocks, m), append(names, name)

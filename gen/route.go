@@ -9,7 +9,7 @@ import (
 
 // route is what the file of one route says.
 func (b *builder) route(r *policies.Route, rules []link, anyAsked bool) routeView {
-	v := routeView{Stamp: b.stamp, Name: comment(r.Name), Comments: commentLines(b.routeTitle(r))}
+	v := routeView{From: mark(routePath(r)), Stamp: b.stamp, Name: comment(r.Name), Comments: commentLines(b.routeTitle(r))}
 	c := b.chainOf(r, rules)
 	set := func(to *Token, name string) {
 		if name != "" {
@@ -101,7 +101,7 @@ func (b *builder) routeLimits(v *routeView, r *policies.Route) {
 			shadow++
 		}
 		retry = max(retry, e.retry)
-		l := routeLimit{Rate: e.number == 0, Zone: e.zone, Burst: e.burst, Delay: e.delay}
+		l := routeLimit{From: mark(limitPath(e.title)), Rate: e.number == 0, Zone: e.zone, Burst: e.burst, Delay: e.delay}
 		if e.number > 0 {
 			l.Connections = number(e.number)
 			v.ConnLimit = b.take(Quote(e.title))

@@ -6,6 +6,7 @@ package gen
 
 // block is one map or geo block.
 type block struct {
+	From     Token // the place of the policy that it comes from, as in the other views; empty: none
 	Comments []Token
 	Kind     Token // map or geo
 	Source   Token // empty: a geo of the client's address
@@ -16,6 +17,7 @@ type block struct {
 
 // entry is one line of a block.
 type entry struct {
+	From       Token
 	Key, Value Token
 	Comment    Token // empty: none
 }
@@ -30,6 +32,7 @@ type peer struct{ Address Token }
 
 // zone is the shared memory of one edge limit.
 type zone struct {
+	From     Token
 	Comments []Token
 	Rate     Token // empty: it counts connections
 	Key      Token
@@ -39,6 +42,7 @@ type zone struct {
 
 // clientView is for real_ip.conf.
 type clientView struct {
+	From          Token
 	Stamp         Token
 	Trusted       []Token
 	Header        Token
@@ -117,6 +121,7 @@ type headersView struct {
 
 // routeView is for one file of routes/.
 type routeView struct {
+	From     Token
 	Stamp    Token
 	Name     Token
 	Comments []Token
@@ -141,6 +146,7 @@ type routeView struct {
 
 // routeLimit is one edge limit in a route: exactly one of Rate and Connections.
 type routeLimit struct {
+	From        Token
 	Rate        bool
 	Zone        Token
 	Burst       Token // empty: none
@@ -159,6 +165,7 @@ type locationsView struct {
 // location is one location block. A container holds no directive of ours, only
 // other locations.
 type location struct {
+	From     Token
 	Modifier Token // =, ~, ^~ or empty
 	Match    Token
 	Include  Token // the route's file; empty: a container
@@ -191,6 +198,7 @@ type nginxView struct {
 
 // fullServer is one server of the whole nginx.conf.
 type fullServer struct {
+	From      Token
 	Name      Token
 	Default   bool
 	Locations Token

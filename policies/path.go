@@ -71,3 +71,9 @@ func steps(path string) []step {
 	}
 	return out
 }
+
+// FieldPath is the path of a key of the mapping at path, as findings write it.
+func FieldPath(path, key string) string { return field(path, key) }
+
+// ElemPath is the path of an entry, counted from 0, of the list at path.
+func ElemPath(path string, i int) string { return elem(path, i) }

@@ -122,6 +122,7 @@ func checkRules() []Rule {
 		{"header-clash", "Two families of headers write the same one."},
 		{"placeholder", "A message has braces that nothing fills."},
 		{"retry-after-jitter", "There is too much jitter."},
+		{"nginx", "NGINX refuses what the policy is rendered to."},
 		{"plain-http", "A URL lets anybody read along."},
 	}
 }
