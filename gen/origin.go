@@ -90,4 +90,3 @@ func accessPath(r *policies.AccessRule) string { return policies.ElemPath("edge.
 func limitPath(name string) string { return policies.FieldPath("edge.limits", name) }
 
 func routePath(r *policies.Route) string { return policies.ElemPath("routes", r.Index) }
-
