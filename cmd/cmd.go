@@ -88,6 +88,7 @@ at the edge, and into a service that NGINX asks about everything else.`,
 		newLintCmd(e),
 		newImportCmd(e),
 		newKeyCmd(e),
+		newSchemaCmd(e),
 		newVersionCmd(e),
 	)
 	return root

@@ -52,30 +52,7 @@ func findingsOf(ar *txtar.Archive) string {
 		if !strings.HasPrefix(f.Name, "policy") {
 			continue
 		}
-		_, found := decodeOnly(f.Name, unescape(ar, f.Data), files{
-			dir: ".",
-			read: func(name FileName) ([]byte, error) {
-				for _, f := range ar.Files {
-					if f.Name == string(name) {
-						return unescape(ar, f.Data), nil
-					}
-				}
-				return nil, &os.PathError{Op: "open", Path: string(name), Err: os.ErrNotExist}
-			},
-			glob: func(pattern string) ([]FileName, error) {
-				var names []FileName
-				for _, f := range ar.Files {
-					ok, err := path.Match(pattern, f.Name)
-					if err != nil {
-						return nil, err
-					}
-					if ok {
-						names = append(names, FileName(f.Name))
-					}
-				}
-				return names, nil
-			},
-		})
+		_, found := decodeOnly(f.Name, unescape(ar, f.Data), archiveFiles(ar))
 		for _, d := range found {
 			fmt.Fprintln(&out, d)
 		}
@@ -112,4 +89,32 @@ func setFile(ar *txtar.Archive, name, data string) {
 		}
 	}
 	ar.Files = append(ar.Files, txtar.File{Name: name, Data: []byte(data)})
+}
+
+// archiveFiles are the files of an archive, as if they stood beside the policy.
+func archiveFiles(ar *txtar.Archive) files {
+	return files{
+		dir: ".",
+		read: func(name FileName) ([]byte, error) {
+			for _, f := range ar.Files {
+				if f.Name == string(name) {
+					return unescape(ar, f.Data), nil
+				}
+			}
+			return nil, &os.PathError{Op: "open", Path: string(name), Err: os.ErrNotExist}
+		},
+		glob: func(pattern string) ([]FileName, error) {
+			var names []FileName
+			for _, f := range ar.Files {
+				ok, err := path.Match(pattern, f.Name)
+				if err != nil {
+					return nil, err
+				}
+				if ok {
+					names = append(names, FileName(f.Name))
+				}
+			}
+			return names, nil
+		},
+	}
 }
