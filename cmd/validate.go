@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -34,14 +35,14 @@ is an error, with --strict also when there is a warning.`,
 	}
 	c.Flags().BoolVar(&o.Strict, "strict", false, "make warnings count")
 	c.Flags().BoolVar(&o.NGINX, "nginx", false, "also render and run nginx -t, away from the system's nginx")
-	c.Flags().StringVar(&o.Format, "format", "text", "text or json")
+	c.Flags().StringVar(&o.Format, "format", "text", "text, json, github (annotations in GitHub Actions) or sarif (code scanning)")
 	o.Geo.flags(c.Flags())
 	return c
 }
 
 func runValidate(ctx context.Context, e *env, o validateOptions) error {
-	if o.Format != "text" && o.Format != "json" {
-		return usagef("--format %q; want text or json", o.Format)
+	if !slices.Contains([]string{"text", "json", "github", "sarif"}, o.Format) {
+		return usagef("--format %q; want text, json, github or sarif", o.Format)
 	}
 	if len(o.Policies) == 0 {
 		o.Policies = []string{policyArg(nil)}
@@ -104,10 +105,16 @@ func checkNGINX(ctx context.Context, p *policies.Policy, ds policies.Diagnostics
 }
 
 func printFindings(e *env, o validateOptions, ds policies.Diagnostics, fine []string) error {
-	if o.Format == "json" {
+	write := writeText
+	switch o.Format {
+	case "json":
 		return writeJSON(e.Out, ds)
+	case "sarif":
+		return writeSARIF(e.Out, ds)
+	case "github":
+		write = writeGitHub
 	}
-	if err := writeText(e.Out, ds); err != nil {
+	if err := write(e.Out, ds); err != nil {
 		return err
 	}
 	for _, line := range fine {
