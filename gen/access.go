@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sluice/gen/edge"
 	"sluice/policies"
 )
 
@@ -46,10 +47,9 @@ func (b *builder) accessRules() []link {
 }
 
 func (b *builder) accessRule(r *policies.AccessRule) link {
-	title := r.Name
+	title := edge.RuleName(r)
 	id := ident(r.Name)
-	if title == "" {
-		title = "rule " + strconv.Itoa(r.Index+1)
+	if r.Name == "" {
 		id = "__i" + strconv.Itoa(r.Index+1)
 	}
 	name := "sluice_access_" + id
@@ -94,7 +94,7 @@ func (b *builder) direct() link {
 		}
 		b.access = append(b.access, m)
 	}
-	return link{name: "direct", flag: isSet(name), verdict: policies.AccessDeny, status: 403}
+	return link{name: edge.Direct, flag: isSet(name), verdict: policies.AccessDeny, status: 403}
 }
 
 // chainOf is the chain of a route, defined once for all routes with the same rules.

@@ -3,6 +3,7 @@ package gen
 import (
 	"strings"
 
+	"sluice/gen/edge"
 	"sluice/policies"
 )
 
@@ -60,7 +61,7 @@ func (b *builder) kept() []keptValue {
 		{"sluice_authz_status", word("$upstream_status")},
 		{"sluice_www_authenticate", answered("WWW-Authenticate")},
 	}
-	for _, name := range limitHeaders(b.c.Responses.Dialects) {
+	for _, name := range edge.LimitHeaders(b.c.Responses.Dialects) {
 		kept = append(kept, keptValue{"sluice_" + strings.ToLower(strings.ReplaceAll(name, "-", "_")), answered(name)})
 	}
 	return kept
@@ -70,36 +71,11 @@ func answered(name string) Token { return headerVariable("upstream_http_", name)
 
 func keep(name, next string) header { return header{Name: word(name), Value: variable(next)} }
 
-// limitHeaders are the headers that tell clients of limits.
-func limitHeaders(dialects []policies.Dialect) []string {
-	var names []string
-	seen := map[string]bool{}
-	add := func(list ...string) {
-		for _, n := range list {
-			if !seen[n] {
-				seen[n] = true
-				names = append(names, n)
-			}
-		}
-	}
-	for _, d := range dialects {
-		switch d {
-		case policies.DialectRateLimit, policies.DialectRateLimit12:
-			add("RateLimit", "RateLimit-Policy")
-		case policies.DialectRateLimit3:
-			add("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-		case policies.DialectXRateLimit:
-			add("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
-		}
-	}
-	return names
-}
-
 // clientHeaders are all headers of ours at the client: those of limits on every
 // answer, the rest on denials, where their variables are not empty.
 func (b *builder) clientHeaders() []header {
 	var out []header
-	for _, name := range limitHeaders(b.c.Responses.Dialects) {
+	for _, name := range edge.LimitHeaders(b.c.Responses.Dialects) {
 		out = append(out, header{word(name), headerVariable("sluice_", name)})
 	}
 	out = append(out, header{word(policies.HeaderDegraded), word("$sluice_degraded")})
@@ -124,7 +100,7 @@ func (b *builder) clientHeaders() []header {
 // hidden are the headers of the application that ours replace.
 func (b *builder) hidden() []Token {
 	var out []Token
-	for _, name := range append(limitHeaders(b.c.Responses.Dialects), policies.HeaderDegraded, policies.HeaderLimit, policies.HeaderReason) {
+	for _, name := range append(edge.LimitHeaders(b.c.Responses.Dialects), policies.HeaderDegraded, policies.HeaderLimit, policies.HeaderReason) {
 		out = append(out, word(name))
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"sluice/gen/edge"
 	"sluice/policies"
 )
 
@@ -38,7 +39,7 @@ func (b *builder) ask(exempting bool) asking {
 		}
 		from("identity.sources", a.blocks)
 	}
-	for _, d := range serviceDims(b.c) {
+	for _, d := range edge.ServiceDims(b.c) {
 		if d.Kind == policies.DimServer {
 			a.set(policies.HeaderServer, word("$server_name"))
 			continue
@@ -57,7 +58,7 @@ func (b *builder) retries(a *asking) {
 	m := newMap(join(isSet("http_x_retry_attempt"), part{lit: "|"}, isSet("http_retry_attempt"), part{lit: "|"}, isSet("http_x_stainless_retry_count")),
 		"sluice_is_retry", "A retry, by its own word.")
 	m.otherwise(none())
-	m.line(ownRegex(`(?:^|\|)0*[1-9][0-9]{0,8}(?:\||\z)`), word("1"))
+	m.line(ownRegex(edge.Retried), word("1"))
 	key := newMap(word("$http_idempotency_key"), "sluice_idempotency")
 	key.otherwise(none())
 	key.line(ownRegex(fmt.Sprintf(`^[\x20-\x7e]{1,%d}\z`, policies.MaxValue)), word("$http_idempotency_key"))
@@ -77,7 +78,7 @@ func (b *builder) credential(a *asking, s *policies.Source) {
 		b.headerCredential(a, s.Name)
 		return
 	}
-	name := carriedName(s.Carrier, s.Name)
+	name := edge.CarriedName(s.Carrier, s.Name)
 	if a.seen[name] {
 		return
 	}
@@ -102,7 +103,7 @@ func (b *builder) headerCredential(a *asking, name string) {
 	a.shown = append(a.shown, name)
 	source := b.value(policies.CarrierHeader, name)
 	m := newMap(variable(source), "sluice_cred_header_"+headerIdent(name))
-	schemes, bare := b.schemes(name)
+	schemes, bare := edge.Schemes(b.c, name)
 	authorization := strings.EqualFold(name, "Authorization")
 	switch {
 	case authorization:
@@ -126,22 +127,6 @@ func (b *builder) headerCredential(a *asking, name string) {
 	a.headers = append(a.headers, header{Name: b.take(headerName(name)), Value: m.Variable})
 }
 
-// schemes are those that sources expect in a header, and whether one expects none.
-func (b *builder) schemes(name string) (schemes []string, bare bool) {
-	seen := map[string]bool{}
-	for _, s := range b.c.Identity.Sources {
-		switch {
-		case s.Carrier != policies.CarrierHeader || !strings.EqualFold(s.Name, name):
-		case s.Scheme == "":
-			bare = true
-		case !seen[strings.ToLower(s.Scheme)]:
-			seen[strings.ToLower(s.Scheme)] = true
-			schemes = append(schemes, s.Scheme)
-		}
-	}
-	return schemes, bare
-}
-
 // tokenOf matches visible ASCII up to a length, and nothing else: so no two
 // values, which NGINX since 1.23 joins with a comma and a space.
 func tokenOf(most int) string { return fmt.Sprintf(`^[\x21-\x7e]{1,%d}\z`, most) }
@@ -154,9 +139,9 @@ func (b *builder) subject(a *asking, d policies.Dim) {
 	case policies.DimHeader:
 		source, name = b.value(policies.CarrierHeader, d.Name), policies.HeaderValuePrefix+d.Name
 	case policies.DimCookie:
-		source, name = b.value(policies.CarrierCookie, d.Name), carriedName(policies.CarrierCookie, d.Name)
+		source, name = b.value(policies.CarrierCookie, d.Name), edge.CarriedName(policies.CarrierCookie, d.Name)
 	case policies.DimQuery:
-		source, name = b.value(policies.CarrierQuery, d.Name), carriedName(policies.CarrierQuery, d.Name)
+		source, name = b.value(policies.CarrierQuery, d.Name), edge.CarriedName(policies.CarrierQuery, d.Name)
 	default:
 		return
 	}
@@ -173,37 +158,4 @@ func (b *builder) subject(a *asking, d policies.Dim) {
 	m.line(ownRegex(fmt.Sprintf(`^[^\x00-\x1f\x7f]{1,%d}\z`, policies.MaxValue)), variable(source))
 	a.blocks = append(a.blocks, m)
 	a.headers = append(a.headers, header{Name: b.take(headerName(name)), Value: m.Variable})
-}
-
-func carriedName(from policies.Carrier, name string) string {
-	if from == policies.CarrierCookie {
-		return policies.HeaderCookiePrefix + name
-	}
-	return policies.HeaderQueryPrefix + name
-}
-
-// serviceDims are the dimensions of all limits of the service, each once, in
-// the order of the compiled policy.
-func serviceDims(c *policies.Compiled) []policies.Dim {
-	var dims []policies.Dim
-	seen := map[string]bool{}
-	add := func(limits []policies.Limit) {
-		for _, l := range limits {
-			for _, d := range l.Per {
-				id := string(d.Kind) + "\x00" + d.Name
-				if !seen[id] {
-					seen[id] = true
-					dims = append(dims, d)
-				}
-			}
-		}
-	}
-	add(c.Limits)
-	for i := range c.Plans {
-		add(c.Plans[i].Limits)
-	}
-	for i := range c.Routes {
-		add(c.Routes[i].Limits)
-	}
-	return dims
 }

@@ -19,6 +19,9 @@
 // What NGINX does with the files was proven on real ones (1.22 and later); where
 // it is odd, the comment beside the line says so.
 //
-// Floor 2: it imports policies and templates, never authz. What both must agree
-// on is policies/wire.go.
+// What they come to can be tried without an NGINX too: package gen/edge, which
+// lies below and has the numbers that both need.
+//
+// Floor 2: it imports policies, templates, geo and gen/edge, never authz. What
+// both must agree on is policies/wire.go.
 package gen

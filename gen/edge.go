@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/gen/edge"
 	"sluice/policies"
 )
 
@@ -14,10 +15,8 @@ type edgeLimit struct {
 	burst  Token
 	delay  Token
 	number int64 // connections, 0 for a rate
-	retry  int64 // seconds until one more request fits
 	shadow bool
 	route  bool // its key holds the route
-	title  string
 }
 
 // defaultExpect is how many clients a zone holds when the policy does not say.
@@ -35,7 +34,7 @@ func (b *builder) edgeLimit(l *policies.EdgeLimit, exempting bool) edgeLimit {
 	at, values := len(b.keys), len(b.values)
 	key := b.limitKey(name, l)
 	flags := b.limitFlags(name, l)
-	e := edgeLimit{number: l.Connections, shadow: l.Shadow || b.c.Mode == policies.ModeShadow, retry: 1, route: key.route, title: l.Name}
+	e := edgeLimit{number: l.Connections, shadow: l.Shadow || b.c.Mode == policies.ModeShadow, route: key.route}
 
 	text := join(key.text.parts...)
 	meaning := text.text + fmt.Sprint(l.Connections > 0)
@@ -54,9 +53,8 @@ func (b *builder) edgeLimit(l *policies.EdgeLimit, exempting bool) edgeLimit {
 	z.Size = sizeToken(size)
 	b.zoneKilobytes += size
 	if l.Connections == 0 {
-		z.Rate = b.take(rateToken(l.Rate))
+		z.Rate = b.take(rateToken(l))
 		e.burst, e.delay = burst(l)
-		e.retry = secondsUntilOne(l.Rate)
 	}
 	b.zones = append(b.zones, z)
 	return e
@@ -130,39 +128,32 @@ func sizeToken(kilobytes int64) Token {
 }
 
 // rateToken is a rate as limit_req_zone has it.
-func rateToken(r policies.Rate) (Token, error) {
+func rateToken(l *policies.EdgeLimit) (Token, error) {
+	b, ok := edge.BucketOf(l)
 	switch {
-	case r.Per == time.Second && r.Micro > 0 && r.Micro%1e6 == 0:
-		return word(fmt.Sprintf("%dr/s", r.Micro/1e6)), nil
-	case r.Per == time.Minute && r.Micro > 0 && r.Micro%1e6 == 0:
-		return word(fmt.Sprintf("%dr/m", r.Micro/1e6)), nil
+	case !ok:
+		return Token{}, fmt.Errorf("cannot render a rate of %d micro-units in %s: NGINX knows whole requests per second or minute", l.Rate.Micro, l.Rate.Per)
+	case b.Minute:
+		return word(fmt.Sprintf("%dr/m", b.Requests)), nil
 	}
-	return Token{}, fmt.Errorf("cannot render a rate of %d micro-units in %s: NGINX knows whole requests per second or minute", r.Micro, r.Per)
-}
-
-// secondsUntilOne is when one more request fits: at least 1.
-func secondsUntilOne(r policies.Rate) int64 {
-	if r.Micro <= 0 {
-		return 1
-	}
-	seconds := int64(r.Per / time.Second)
-	return max(1, (seconds*1e6+r.Micro-1)/r.Micro)
+	return word(fmt.Sprintf("%dr/s", b.Requests)), nil
 }
 
 // burst is a limit's burst and delay: ours is how many fit at once, NGINX's
 // how many fit besides the one that is always served.
 func burst(l *policies.EdgeLimit) (burst, delay Token) {
-	if l.Burst <= 1 {
+	b, _ := edge.BucketOf(l)
+	if b.Burst == 0 {
 		return Token{}, Token{}
 	}
-	burst = word(fmt.Sprintf("burst=%d", l.Burst-1))
+	burst = word(fmt.Sprintf("burst=%d", b.Burst))
 	switch {
-	case l.Delay.All || l.Delay.N == 1:
-		return burst, Token{}
-	case l.Delay.N == 0 || l.Delay.N >= l.Burst:
+	case b.NoDelay:
 		return burst, word("nodelay")
+	case b.Delay > 0:
+		return burst, word(fmt.Sprintf("delay=%d", b.Delay))
 	}
-	return burst, word(fmt.Sprintf("delay=%d", l.Delay.N-1))
+	return burst, Token{}
 }
 
 // limitTitle says what a limit allows.

@@ -3,6 +3,7 @@ package gen
 import (
 	"strings"
 
+	"sluice/gen/edge"
 	"sluice/policies"
 )
 
@@ -56,7 +57,7 @@ func (b *builder) crossOrigin() []block {
 	allow.otherwise(none())
 	allow.line(ownRegex(`^[0-9]+\|\|(?<sluice_origin>`+origin+`)\z`), word("$sluice_origin"))
 
-	names := append([]string{"Retry-After"}, limitHeaders(b.c.Responses.Dialects)...)
+	names := append([]string{"Retry-After"}, edge.LimitHeaders(b.c.Responses.Dialects)...)
 	names = append(names, policies.HeaderLimit, policies.HeaderReason, policies.HeaderDegraded, "grpc-status", "grpc-message")
 	expose := newMap(own("$sluice_denied|$sent_http_access_control_expose_headers|$http_origin"), "sluice_cors_expose")
 	expose.otherwise(none())

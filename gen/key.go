@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sluice/gen/edge"
 	"sluice/policies"
 )
 
@@ -14,10 +15,6 @@ const (
 	slotMedium = 264 // 49 to 176
 	slotLarge  = 528 // 177 to 432
 )
-
-// maxJoined is the longest key with several values of a client in it:
-// limit_conn does not limit keys of more than 255 bytes at all.
-const maxJoined = 250
 
 // keyText is what a limit counts by.
 type keyText struct {
@@ -37,7 +34,7 @@ func (b *builder) limitKey(name string, l *policies.EdgeLimit) keyText {
 		return k
 	}
 	values := 0
-	for _, d := range sortedDims(l.Per) {
+	for _, d := range edge.KeyDims(l.Per) {
 		if len(k.text.parts) > 0 {
 			k.text.lit("\t")
 		}
@@ -72,29 +69,6 @@ func (b *builder) limitKey(name string, l *policies.EdgeLimit) keyText {
 	return k
 }
 
-// sortedDims puts the address first and the client's own values last; the
-// order of dimensions means nothing.
-func sortedDims(per policies.Per) []policies.Dim {
-	rank := func(d policies.Dim) int {
-		switch d.Kind {
-		case policies.DimIP:
-			return 0
-		case policies.DimHeader, policies.DimCookie, policies.DimQuery:
-			return 2
-		}
-		return 1
-	}
-	var out []policies.Dim
-	for want := range 3 {
-		for _, d := range per {
-			if rank(d) == want && !(d.Kind == policies.DimGlobal && len(per) > 1) {
-				out = append(out, d)
-			}
-		}
-	}
-	return out
-}
-
 // countedValue is the variable of a client's value as a part of keys: the
 // address stands in when the value is absent, too long or holds control characters.
 func (b *builder) countedValue(d policies.Dim) string {
@@ -119,7 +93,7 @@ func (b *builder) countedValue(d policies.Dim) string {
 func (b *builder) bounded(name string, key *text) *text {
 	m := newMap(key.mustToken(), name)
 	m.otherwise(key.mustToken())
-	m.line(ownRegex(fmt.Sprintf(`(?s)^.{%d}`, maxJoined+1)), (&text{}).v("sluice_family", "sluice_ip").mustToken())
+	m.line(ownRegex(fmt.Sprintf(`(?s)^.{%d}`, edge.MaxJoined+1)), (&text{}).v("sluice_family", "sluice_ip").mustToken())
 	b.keys = append(b.keys, m)
 	return (&text{}).v(name)
 }

@@ -88,7 +88,7 @@ func TestBurst(t *testing.T) {
 	f("burst=9 delay=2", 10, policies.Delay{N: 3})
 	f("burst=9 nodelay", 10, policies.Delay{N: 10})
 	for _, r := range []policies.Rate{{Micro: 500_000, Per: time.Second}, {Micro: 10e6, Per: time.Hour}, {}} {
-		if tok, err := rateToken(r); err == nil {
+		if tok, err := rateToken(&policies.EdgeLimit{Rate: r}); err == nil {
 			t.Errorf("%+v is rendered as %s", r, tok)
 		}
 	}

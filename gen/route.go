@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sluice/gen/edge"
 	"sluice/policies"
 )
 
@@ -65,64 +66,35 @@ func (b *builder) routeTitle(r *policies.Route) []string {
 // asks tells whether the location that a route is in asks the service, and
 // what it does without: routes that share a match share the location.
 func (b *builder) asks(r *policies.Route) (policies.FailMode, bool) {
-	asked := r.Asked
-	for i := range b.c.Routes {
-		if o := &b.c.Routes[i]; o.SameMatch(r) && meet(r, o) {
-			asked = asked || o.Asked
-		}
-	}
-	return r.OnStoreDown, asked && !r.Exempt
-}
-
-// meet tells whether two routes can be in one server.
-func meet(r, o *policies.Route) bool {
-	if len(r.Hosts) == 0 || len(o.Hosts) == 0 {
-		return true
-	}
-	for _, h := range r.Hosts {
-		if o.TakesHost(h) {
-			return true
-		}
-	}
-	for _, h := range o.Hosts {
-		if r.TakesHost(h) {
-			return true
-		}
-	}
-	return false
+	return r.OnStoreDown, edge.Asks(b.c, r)
 }
 
 // routeLimits are the edge limits of a route.
 func (b *builder) routeLimits(v *routeView, r *policies.Route) {
-	shadow, retry, rates, conns := 0, int64(1), 0, 0
+	shadow := 0
 	for _, i := range r.Edge {
 		e := &b.limits[i]
 		if e.shadow {
 			shadow++
 		}
-		retry = max(retry, e.retry)
-		l := routeLimit{From: mark(limitPath(e.title)), Rate: e.number == 0, Zone: e.zone, Burst: e.burst, Delay: e.delay}
+		l := routeLimit{From: mark(limitPath(b.c.Edge[i].Name)), Rate: e.number == 0, Zone: e.zone, Burst: e.burst, Delay: e.delay}
 		if e.number > 0 {
 			l.Connections = number(e.number)
-			v.ConnLimit = b.take(Quote(e.title))
-			conns++
 			v.LimitsConn = true
 		} else {
 			v.LimitsRate = true
-			v.RateLimit = b.take(Quote(e.title))
-			rates++
 		}
 		if e.route {
 			v.Route = b.take(Quote(r.Name))
 		}
 		v.Limits = append(v.Limits, l)
 	}
-	v.Retry = number(retry)
-	if rates > 1 {
-		v.RateLimit = Token{}
+	v.Retry = number(edge.RouteRetry(b.c, r))
+	if name := edge.OnlyLimit(b.c, r, false); name != "" {
+		v.RateLimit = b.take(Quote(name))
 	}
-	if conns > 1 {
-		v.ConnLimit = Token{}
+	if name := edge.OnlyLimit(b.c, r, true); name != "" {
+		v.ConnLimit = b.take(Quote(name))
 	}
 	v.DryRun = shadow > 0
 	if shadow > 0 && shadow < len(r.Edge) {

@@ -102,6 +102,13 @@ func unasked() []netip.Prefix {
 	}
 }
 
+// IsPrivate tells whether an address is in no country, whatever database one
+// asks: what Lookup answers with Private.
+func IsPrivate(addr netip.Addr) bool {
+	addr, ok := unwrap(addr)
+	return ok && isPrivate(addr)
+}
+
 // isPrivate tells whether an unwrapped address is private. What is no address,
 // such as the peer at a unix socket, is nobody from outside.
 func isPrivate(addr netip.Addr) bool {

@@ -1,0 +1,257 @@
+package trial
+
+import (
+	"io"
+	"log/slog"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/authz"
+	"sluice/authz/limit"
+	"sluice/gen/edge"
+	"sluice/geo"
+	"sluice/policies"
+)
+
+// Options are the choices of a Trial; the zero value is good.
+type Options struct {
+	// Start is when the clock begins; zero: the beginning of 2026, UTC.
+	Start time.Time
+	// Geo are the databases that say where clients are.
+	Geo geo.Tables
+	// Store keeps the counters; nil: memory on the trial's clock. Another one has its
+	// own clock, and then Sleep must let time pass until what it is told.
+	Store limit.Store
+	Sleep func(until time.Time)
+	// MaxKeys is how many counters memory keeps; 0: limit.MemoryOptions' own number.
+	MaxKeys int
+	// Log is told what nobody asked for; nil: nobody is.
+	Log *slog.Logger
+}
+
+// Trial is one NGINX and one service with a policy. It is not safe for
+// concurrent use.
+type Trial struct {
+	policy *policies.Compiled
+	edge   *edge.Model
+	engine *authz.Engine
+	store  limit.Store
+	sleep  func(time.Time)
+	now    time.Time
+	events events
+	free   *flight
+	serial uint64
+	out    Outcome
+	fields []edge.Field
+	told   []string          // headers of limits
+	names  map[string][]byte // of headers, as they arrive at the service
+}
+
+// New makes a Trial that nothing has happened to. It fails when the service
+// cannot enforce the policy.
+func New(c *policies.Compiled, o Options) (*Trial, error) {
+	t := &Trial{names: map[string][]byte{}, policy: c, edge: edge.New(c, o.Geo), store: o.Store, sleep: o.Sleep, now: o.Start, told: edge.LimitHeaders(c.Responses.Dialects)}
+	if t.now.IsZero() {
+		t.now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	if t.store == nil {
+		t.store = limit.NewMemory(limit.MemoryOptions{Now: t.Now, MaxKeys: o.MaxKeys})
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	t.engine = authz.New(t.store, authz.Options{Now: t.Now, Log: o.Log, Jitter: func() float64 { return 0 }})
+	if err := t.engine.Swap(c); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Now is the trial's time.
+func (t *Trial) Now() time.Time { return t.now }
+
+// Policy is the policy that is tried.
+func (t *Trial) Policy() *policies.Compiled { return t.policy }
+
+// Submit lets a request come, and tells its outcome to done: at once, or, when
+// the edge holds it, when time has come so far.
+func (t *Trial) Submit(req *Request, done func(*Outcome)) {
+	t.Advance(req.At)
+	f := t.take()
+	f.req, f.done = req, done
+	f.visit.Request, f.visit.Trace = &req.Request, nil
+	if req.Trace != nil {
+		*req.Trace = Trace{}
+		f.visit.Trace = &req.Trace.Edge
+	}
+	if req.Key != nil {
+		f.uri, f.header = req.URI, req.Header
+		req.Key.show(&req.Request)
+	}
+	t.edge.Enter(&f.visit, t.now)
+	switch v := &f.visit; {
+	case v.Verdict == edge.Bad:
+		t.deny(f, ByNGINX, 400)
+	case v.Verdict == edge.Access:
+		t.deny(f, ByAccess, v.Refused)
+	case v.Verdict == edge.EdgeRate && !v.Shadow:
+		t.deny(f, ByEdge, 429)
+	default:
+		f.noteShadow()
+		if v.Delay > 0 {
+			t.events.push(event{at: t.now.Add(v.Delay), flight: f, goesOn: true})
+			return
+		}
+		t.goOn(f)
+	}
+}
+
+// Run is Submit for one request alone: time moves until its outcome is known.
+func (t *Trial) Run(req *Request, done func(*Outcome)) {
+	told := false
+	t.Submit(req, func(o *Outcome) { told = true; done(o) })
+	for !told {
+		t.next()
+	}
+}
+
+// Advance lets time pass until then, and what falls due happen.
+func (t *Trial) Advance(until time.Time) {
+	for len(t.events) > 0 && !t.events[0].at.After(until) {
+		t.next()
+	}
+	t.goTo(until)
+}
+
+// Drain lets time pass until nothing is under way.
+func (t *Trial) Drain() {
+	for len(t.events) > 0 {
+		t.next()
+	}
+}
+
+// goTo moves the clock, never back.
+func (t *Trial) goTo(to time.Time) {
+	if !to.After(t.now) {
+		return
+	}
+	if t.sleep != nil {
+		t.sleep(to)
+	}
+	t.now = to
+}
+
+// next lets happen what is due first.
+func (t *Trial) next() {
+	e := t.events.pop()
+	t.goTo(e.at)
+	if e.goesOn {
+		t.goOn(e.flight)
+		return
+	}
+	t.end(e.flight)
+}
+
+// goOn is what comes after limit_req: limit_conn, then the service.
+func (t *Trial) goOn(f *flight) {
+	t.edge.Connect(&f.visit)
+	if f.visit.Verdict == edge.EdgeConn && !f.visit.Shadow {
+		t.deny(f, ByEdge, 429)
+		return
+	}
+	f.noteShadow()
+	if mode, asked := t.edge.Asks(&f.visit); asked {
+		t.ask(f, mode)
+	}
+	if f.asked && f.decision.Verdict == authz.Deny {
+		t.deny(f, ByService, f.decision.Status)
+		return
+	}
+	t.pass(f)
+}
+
+// ask asks the service, as NGINX does.
+func (t *Trial) ask(f *flight, mode policies.FailMode) {
+	f.asked = true
+	v, q := &f.visit, &f.question
+	q.Reset()
+	q.Mode, q.Route = mode, bytesOf(v.Location.Name)
+	q.Method, q.URI, q.Host = bytesOf(v.Request.Method), bytesOf(v.Request.URI), bytesOf(v.Host)
+	if v.Request.Method == "" {
+		q.Method = bytesOf("GET")
+	}
+	f.address = f.address[:0]
+	if v.Client.IsValid() {
+		f.address = v.Client.AppendTo(f.address)
+	}
+	q.IP, q.Policy = f.address, bytesOf(t.policy.Hash)
+	if q.ID = bytesOf(f.req.ID); len(q.ID) == 0 {
+		t.serial++
+		f.id = strconv.AppendUint(f.id[:0], t.serial, 10)
+		q.ID = f.id
+	}
+	if l := f.req.Login; l != nil {
+		q.Login, q.LoginUser, q.LoginTenant = true, bytesOf(l.User), bytesOf(l.Tenant)
+	}
+	t.fields = t.edge.Tell(t.fields[:0], v)
+	for i := range t.fields {
+		q.Set(t.nameOf(t.fields[i].Name), bytesOf(t.fields[i].Value))
+	}
+	t.engine.Decide(q, &f.decision)
+}
+
+// deny tells a request's outcome that ends here.
+func (t *Trial) deny(f *flight, by By, status int) {
+	t.edge.Leave(&f.visit)
+	t.tell(f, by, status)
+	t.put(f)
+}
+
+// pass tells a request's outcome that reaches the application, and lets it take
+// its time.
+func (t *Trial) pass(f *flight) {
+	status := f.req.Status
+	if status == 0 {
+		status = 200
+	}
+	f.status = status
+	takes := f.req.Takes
+	if f.asked {
+		takes += f.decision.Delay
+	}
+	t.tell(f, ByNobody, status)
+	f.req = nil
+	if takes > 0 && (f.visit.Holds() || f.settles(t.policy)) {
+		t.events.push(event{at: t.now.Add(takes), flight: f})
+		return
+	}
+	t.end(f)
+}
+
+// end frees what a request held, and tells the service of it.
+func (t *Trial) end(f *flight) {
+	t.edge.Leave(&f.visit)
+	if f.settles(t.policy) {
+		q := &f.question
+		// What the store does not take is what it would not take from a datagram
+		// either: leases expire by themselves, charges stay.
+		_, _ = t.engine.Complete(authz.Completion{ID: string(q.ID), Path: policies.AuthPath(q.Mode, string(q.Route)), Status: f.status})
+	}
+	t.put(f)
+}
+
+// nameOf is a header's name as it arrives at the service.
+func (t *Trial) nameOf(name string) []byte {
+	out, known := t.names[name]
+	if !known {
+		out = fasthttp.AppendNormalizedHeaderKey(nil, name)
+		t.names[name] = out
+	}
+	return out
+}
+
+// bytesOf are the bytes of a string, which the service only reads.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

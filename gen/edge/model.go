@@ -1,0 +1,260 @@
+package edge
+
+import (
+	"net/netip"
+	"strconv"
+	"time"
+
+	"go4.org/netipx"
+
+	"sluice/geo"
+	"sluice/policies"
+)
+
+// Model is an NGINX with one policy: its rules, and its counters. It is one node
+// of those among which the policy divides its numbers.
+type Model struct {
+	c          *policies.Compiled
+	geo        geo.Tables
+	servers    servers
+	trusted    *netipx.IPSet
+	continents map[policies.Country]policies.Continent
+	accessSets []*clientSet // by index of Compiled.Access
+	ruleNames  []string
+	limits     []edgeLimit // by index of Compiled.Edge
+	rated      []bool      // by route: it has a rate
+	counting   []bool      // by route: it has a limit on connections
+	asks       []bool      // by route
+	ask        asking
+	key        []byte // built here
+}
+
+// edgeLimit is one edge limit and its counters: zone or open.
+type edgeLimit struct {
+	*policies.EdgeLimit
+	dims         []policies.Dim
+	only, except *clientSet
+	shadow       bool
+	bucket       Bucket
+	zone         *zone
+	open         map[string]int64
+}
+
+// New makes a Model that nobody has asked yet. Without a database the places of
+// clients are unknown, but for those that requests name themselves.
+func New(c *policies.Compiled, tables geo.Tables) *Model {
+	m := &Model{
+		c: c, geo: tables, servers: newServers(c), trusted: ipSet(c.Client.Trusted), continents: geo.ContinentOf(),
+		rated: make([]bool, len(c.Routes)), counting: make([]bool, len(c.Routes)), asks: make([]bool, len(c.Routes)),
+		ask: newAsking(c),
+	}
+	for i := range c.Access {
+		m.accessSets = append(m.accessSets, newClientSet(&c.Access[i].Clients))
+		m.ruleNames = append(m.ruleNames, RuleName(&c.Access[i]))
+	}
+	for i := range c.Edge {
+		m.limits = append(m.limits, newEdgeLimit(c, &c.Edge[i]))
+	}
+	for i := range c.Routes {
+		m.asks[i] = Asks(c, &c.Routes[i])
+		for _, e := range c.Routes[i].Edge {
+			m.rated[i] = m.rated[i] || m.limits[e].zone != nil
+			m.counting[i] = m.counting[i] || m.limits[e].open != nil
+		}
+	}
+	return m
+}
+
+func newEdgeLimit(c *policies.Compiled, l *policies.EdgeLimit) edgeLimit {
+	e := edgeLimit{
+		EdgeLimit: l, dims: KeyDims(l.Per), only: newClientSet(l.Only), except: newClientSet(l.Except),
+		shadow: l.Shadow || c.Mode == policies.ModeShadow,
+	}
+	if l.Connections > 0 {
+		e.open = map[string]int64{}
+		return e
+	}
+	e.bucket, _ = BucketOf(l)
+	e.zone = newZone(e.bucket.PerSecond())
+	return e
+}
+
+// Verdict is what NGINX makes of a request by itself.
+type Verdict uint8
+
+// The verdicts of the edge.
+const (
+	Passed   Verdict = iota // on to the service, or to the application
+	Bad                     // 400: NGINX cannot read the target
+	Access                  // an access rule refused
+	EdgeRate                // limit_req did
+	EdgeConn                // limit_conn did
+)
+
+// String is the word for a verdict that clients see as the reason of a denial;
+// empty for Passed and Bad.
+func (v Verdict) String() string {
+	switch v {
+	case Access:
+		return "access"
+	case EdgeRate:
+		return "edge_rate"
+	case EdgeConn:
+		return "edge_conn"
+	}
+	return ""
+}
+
+// Visit is one request on its way. It is made to be used again after Leave; the
+// zero value is ready.
+type Visit struct {
+	Request *Request
+	// Trace, when it is not nil, is told every step. It costs time.
+	Trace *Trace
+
+	// Client is his address after trusted proxies, invalid when there is none, and
+	// Counted the one client that limits take him for.
+	Client  netip.Addr
+	Counted netip.Prefix
+	// Host is $host and Server $server_name.
+	Host, Server string
+	// Location is the route that names the location; nil: the site has none for it.
+	Location *policies.Route
+	// Rule is the access rule that decided, empty when none did; Would the one in
+	// shadow that would have refused.
+	Rule, Would string
+	// Exempt tells that an access rule freed the client from all limits.
+	Exempt bool
+	// Refused is the status of a refusal by an access rule; 444 closes the connection.
+	Refused int
+	// Verdict is what Enter, and then Connect, came to. With Shadow a limit was
+	// exceeded and the request passes all the same.
+	Verdict Verdict
+	Shadow  bool
+	// Limit is the limit that was exceeded, and Wait the time until a rate has room
+	// again; 0 for connections.
+	Limit string
+	Wait  time.Duration
+	// Delay is how long limit_req holds the request, in whole milliseconds.
+	Delay time.Duration
+
+	place  geo.Place
+	placed bool
+	path   []byte
+	keys   []byte
+	taken  []taken
+	held   []held
+}
+
+// Trace is what rules and limits said of a request, those that do not concern it
+// included, in NGINX's order.
+type Trace struct {
+	Path  string // as locations are matched
+	Rules []Rule
+	Rates []Rate
+	Conns []Conn
+}
+
+// reset makes v ready for another request and keeps its buffers.
+func (v *Visit) reset() {
+	*v = Visit{Request: v.Request, Trace: v.Trace, path: v.path[:0], keys: v.keys[:0], taken: v.taken[:0], held: v.held[:0]}
+}
+
+// Enter takes v.Request through the access rules and limit_req, at a time that
+// must never be before that of the visit before.
+func (m *Model) Enter(v *Visit, now time.Time) {
+	v.reset()
+	m.address(v)
+	v.Host = hostOf(v.Request)
+	v.Server = m.servers.of(v.Host)
+	path, ok := policies.NormalizePath(v.path, []byte(v.Request.URI))
+	v.path = path
+	if !ok {
+		v.Verdict = Bad
+		return
+	}
+	if v.Trace != nil {
+		v.Trace.Path = string(path)
+	}
+	if v.Location = m.c.Match(v.Host, "", path); v.Location == nil {
+		return
+	}
+	if m.access(v); v.Refused != 0 {
+		v.Verdict = Access
+		return
+	}
+	if m.rated[v.Location.Index] {
+		m.rates(v, now.UnixMilli())
+	}
+}
+
+// address finds the client.
+func (m *Model) address(v *Visit) {
+	v.Client = v.Request.Peer.Unmap()
+	switch {
+	case !v.Client.IsValid():
+	case m.c.Client.ProxyProtocol:
+		v.Client = m.c.ClientAddress(v.Request.Peer, v.Request.all(ProxyProtocol))
+	case m.c.Client.Header != "" && m.isTrusted(v.Request.Peer):
+		v.Client = m.c.ClientAddress(v.Request.Peer, v.Request.all(string(m.c.Client.Header)))
+	}
+	v.Counted = counted(v.Client, m.c.Client.IPv6Prefix)
+}
+
+// ProxyProtocol is the name of the field that stands for the PROXY line of a
+// connection: who speaks HTTP alone can say it no other way.
+const ProxyProtocol = "PROXY"
+
+func (m *Model) isTrusted(peer netip.Addr) bool { return m.trusted.Contains(looked(peer)) }
+
+// unused tells why a limit does not count the request; empty: it does.
+func (m *Model) unused(v *Visit, l *edgeLimit) string {
+	switch {
+	case v.Exempt:
+		return "access rule " + v.Rule + " exempts the client"
+	case l.only != nil && m.fits(v, l.only) == "":
+		return "the client is not among `only`"
+	case l.except != nil && m.fits(v, l.except) != "":
+		return "the client is among `except`"
+	}
+	if l.When != nil {
+		if unmet := v.Request.Unmet(l.When); unmet != "" {
+			return "`when` does not hold: " + unmet
+		}
+	}
+	return ""
+}
+
+// Holds tells whether the visit counts in a limit on connections, which Leave
+// will free.
+func (v *Visit) Holds() bool { return len(v.held) > 0 }
+
+// RetryAfter is what the client is told to wait, in seconds, after a refusal of
+// the edge; 0: nothing.
+func (m *Model) RetryAfter(v *Visit) int64 {
+	switch v.Verdict {
+	case EdgeRate:
+		return RouteRetry(m.c, v.Location)
+	case EdgeConn:
+		return 1
+	}
+	return 0
+}
+
+// Header are the headers of limits and reasons that the client gets with a
+// refusal of the edge.
+func (m *Model) Header(v *Visit) []Field {
+	if v.Verdict == Passed || v.Verdict == Bad || v.Shadow {
+		return nil
+	}
+	var out []Field
+	if seconds := m.RetryAfter(v); seconds > 0 {
+		out = append(out, Field{"Retry-After", strconv.FormatInt(seconds, 10)})
+	}
+	if v.Verdict != Access {
+		if name := OnlyLimit(m.c, v.Location, v.Verdict == EdgeConn); name != "" {
+			out = append(out, Field{policies.HeaderLimit, name})
+		}
+	}
+	return append(out, Field{policies.HeaderReason, v.Verdict.String()})
+}
