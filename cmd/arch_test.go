@@ -24,6 +24,7 @@ func TestFloors(t *testing.T) {
 		"sluice/cmd/nginxconf": nil,
 		"sluice/cmd/lint":      {"sluice/policies", "sluice/cmd/nginxconf"},
 		"sluice/cmd/importer":  {"sluice/policies", "sluice/cmd/nginxconf"},
+		"sluice/cmd/accesslog": nil,
 		"sluice/cmd/sluice":    {"sluice/cmd"},
 		// Programs of the examples stand alone, and test helpers serve tests only.
 		"sluice/examples/app":          nil,
