@@ -88,7 +88,9 @@ at the edge, and into a service that NGINX asks about everything else.`,
 		newLintCmd(e),
 		newImportCmd(e),
 		newKeyCmd(e),
+		newFormatCmd(e),
 		newSchemaCmd(e),
+		newManCmd(e),
 		newVersionCmd(e),
 	)
 	return root

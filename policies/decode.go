@@ -22,6 +22,7 @@ type decoder struct {
 	owners []owner              // the mappings that we are in, outermost first
 	budget int                  // nodes that aliases and merge keys may still bring
 	full   bool                 // and it was said that they bring too many
+	seen   *reading             // notes what is read, for Format; else nil
 	depth  int                  // of aliases
 }
 
@@ -145,6 +146,9 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string) bool {
 		}
 		d.errorf(n, path, ruleOf(err), "%s%s", err, hint)
 		return false
+	}
+	if d.seen != nil {
+		d.seen.sawScalar(n, v)
 	}
 	return true
 }

@@ -103,6 +103,9 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) bool {
 		return false
 	}
 	known := d.fieldsOf(v.Type())
+	if d.seen != nil {
+		d.seen.sawMapping(n, known)
+	}
 	d.owners = append(d.owners, owner{path, v.Type()})
 	for _, e := range d.keys(n, path) {
 		f := find(known, e.key.Value)

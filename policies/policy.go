@@ -4,6 +4,8 @@ package policies
 // not yet applied, references not yet resolved. Parse and Load make it,
 // Validate checks it, Compile turns it into what the rest of Sluice uses.
 //
+// The order of the fields is the order that Format gives to the keys of a file.
+//
 // Maps are keyed by the names that the file gives; their order carries no
 // meaning. A pointer or an empty string means that the key is absent.
 type Policy struct {
@@ -143,14 +145,14 @@ type Condition struct {
 // EdgeLimitSpec is one limit of NGINX: exactly one of Rate and Connections is set.
 type EdgeLimitSpec struct {
 	Per         Per       `yaml:"per"`
+	Only        *Clients  `yaml:"only"`
+	Except      *Clients  `yaml:"except"`
 	Rate        *Rate     `yaml:"rate"`
 	Burst       *Count    `yaml:"burst"`
 	Connections *Count    `yaml:"connections"`
 	Expect      *Count    `yaml:"expect"`
 	Delay       *Delay    `yaml:"delay"`
 	Routes      []Name    `yaml:"routes"`
-	Only        *Clients  `yaml:"only"`
-	Except      *Clients  `yaml:"except"`
 	When        *WhenSpec `yaml:"when"`
 	Mode        LimitMode `yaml:"mode"`
 }
@@ -159,11 +161,7 @@ type EdgeLimitSpec struct {
 // and Retries exactly one is set, but in a plan that extends another it may
 // also say only what it changes.
 type LimitSpec struct {
-	Per   Per        `yaml:"per"`
-	Mode  LimitMode  `yaml:"mode"`
-	Count *CountRule `yaml:"count"`
-	// Status of a denial: 402, 403 or 429.
-	Status *Status `yaml:"status"`
+	Per Per `yaml:"per"`
 
 	Rate    *Rate     `yaml:"rate"`
 	Burst   *Count    `yaml:"burst"`
@@ -185,6 +183,11 @@ type LimitSpec struct {
 	Lease       *Duration `yaml:"lease"`
 
 	Retries *Rate `yaml:"retries"`
+
+	Count *CountRule `yaml:"count"`
+	// Status of a denial: 402, 403 or 429.
+	Status *Status   `yaml:"status"`
+	Mode   LimitMode `yaml:"mode"`
 }
 
 // Reserve keeps a share of a bucket for higher priorities.
@@ -260,10 +263,10 @@ type RouteSpec struct {
 
 // MatchSpec says which requests: exactly one of Exact, Prefix, Regex is set.
 type MatchSpec struct {
+	Hosts   []Host   `yaml:"hosts"`
 	Exact   Path     `yaml:"exact"`
 	Prefix  Path     `yaml:"prefix"`
 	Regex   *Regex   `yaml:"regex"`
-	Hosts   []Host   `yaml:"hosts"`
 	Methods []Method `yaml:"methods"`
 }
 
