@@ -3,6 +3,7 @@
 package authz
 
 import (
+	"strings"
 	"testing"
 
 	"sluice/authz/limit"
@@ -44,4 +45,24 @@ responses: {headers: [ratelimit, ratelimit-3, x-ratelimit], retry_after_jitter: 
 	f("exempt", "rest", "X-Sluice-Exempt: 1")
 	f("an exempt route", "free_for_all")
 	f("no question", "/other")
+}
+
+// Nor does one by a token that is known, whoever it names.
+func TestKnownTokensAllocateNothing(t *testing.T) {
+	s := newTokenSite(t, strings.ReplaceAll(tokenShop, "rate: 1/h", "rate: 1000000/s"))
+	s.quiet()
+	for what, token := range map[string]string{
+		"listed": s.token(), "with a scope": s.token("scope", "read"), "unlisted": s.token("org", "initech"), "on his own": s.token("org", nil),
+	} {
+		s.head("all", []string{bearer(token)}).CopyTo(&s.ctx.Request.Header)
+		for range 100 {
+			s.handler.serve(&s.ctx)
+		}
+		if n := testing.AllocsPerRun(1000, func() {
+			s.ctx.Response.Reset()
+			s.handler.serve(&s.ctx)
+		}); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", what, n)
+		}
+	}
 }

@@ -25,7 +25,7 @@ type bound struct {
 	top        []rule   // for every request
 	meters     []meter  // of the tenants, by index
 	planLabels []uint32 // their names in metrics
-	timed      bool     // the time of day matters: to a dialect, to a quota
+	timed      bool     // the time of day matters: to a dialect, a quota, a token
 	retries    bool     // a limit counts retries
 	settles    bool     // a limit is settled when requests end
 }
@@ -55,7 +55,8 @@ type boundRoute struct {
 // source is a place of credentials.
 type source struct {
 	*policies.Source
-	field []byte // the header that brings it
+	field  []byte  // the header that brings it
+	tokens *tokens // that judges it, for signed tokens
 }
 
 // bind makes a policy ready. It refuses what this release cannot enforce:
@@ -65,6 +66,7 @@ func bind(c *policies.Compiled) (*bound, error) {
 	if c.Identity != nil {
 		for i := range c.Identity.Sources {
 			b.sources = append(b.sources, bindSource(&c.Identity.Sources[i]))
+			b.timed = b.timed || c.Identity.Sources[i].Kind == policies.SourceJWT
 		}
 	}
 	binder := binder{done: map[*policies.Limit][]rule{}, sources: b.sources}
@@ -79,7 +81,7 @@ func bind(c *policies.Compiled) (*bound, error) {
 		b.routes = append(b.routes, binder.route(c, &c.Routes[i]))
 	}
 	b.top = binder.rules(c.Limits)
-	b.timed = binder.quota || slices.Contains(c.Responses.Dialects, policies.DialectXRateLimit)
+	b.timed = b.timed || binder.quota || slices.Contains(c.Responses.Dialects, policies.DialectXRateLimit)
 	b.retries, b.settles = binder.retries, c.Settles()
 	if binder.err != nil {
 		return nil, binder.err
@@ -189,13 +191,19 @@ func newDim(d policies.Dim, sources []source) (part dim, known bool) {
 
 // bindSource finds the header in which NGINX sends a credential.
 func bindSource(s *policies.Source) source {
-	switch s.Carrier {
-	case policies.CarrierQuery:
-		return source{s, fieldName(policies.HeaderQueryPrefix, s.Name)}
-	case policies.CarrierCookie:
-		return source{s, fieldName(policies.HeaderCookiePrefix, s.Name)}
+	out := source{Source: s, field: fieldName("", s.Name)}
+	switch {
+	case s.Kind == policies.SourceCert:
+		out.field = fieldName("", policies.HeaderCert)
+	case s.Carrier == policies.CarrierQuery:
+		out.field = fieldName(policies.HeaderQueryPrefix, s.Name)
+	case s.Carrier == policies.CarrierCookie:
+		out.field = fieldName(policies.HeaderCookiePrefix, s.Name)
 	}
-	return source{s, fieldName("", s.Name)}
+	if s.Kind == policies.SourceJWT {
+		out.tokens = newTokens(s.Token)
+	}
+	return out
 }
 
 // fieldName is a header's name as fasthttp has it when it arrives.

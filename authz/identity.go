@@ -14,6 +14,7 @@ type identity struct {
 	tenant []byte // encoded for keys; empty: nobody known, the client's address stands for him
 	key    []byte // encoded for keys
 	user   []byte // the user's name, as it came
+	scope  []byte // of a token
 	plan   int    // -1: none
 	rules  []rule // what his plan limits
 	shown  bool   // a credential came, good or not
@@ -27,13 +28,19 @@ func (b *bound) identify(req *Request, c client, d *Decision) (identity, bool) {
 		return identity{plan: -1}, true
 	}
 	for i := range b.sources {
-		if value := b.sources[i].credential(req); len(value) > 0 {
-			id, ok := b.identifyKey(value, c, d)
-			if len(id.tenant) > 0 {
-				id.proof = b.sources[i].field
-			}
-			return id, ok
+		s := &b.sources[i]
+		value := s.credential(req)
+		if len(value) == 0 {
+			continue
 		}
+		id, present, ok := b.judge(s, value, c, d)
+		if !present {
+			continue
+		}
+		if len(id.tenant) > 0 {
+			id.proof = s.field
+		}
+		return id, ok
 	}
 	if b.policy.Identity.Login != nil && req.Login {
 		return b.identifyLogin(req, c, d)
@@ -41,8 +48,22 @@ func (b *bound) identify(req *Request, c client, d *Decision) (identity, bool) {
 	return b.outcome(b.policy.Identity.Missing, false, d)
 }
 
-// credential is the API key in a question, empty when the client shows none
-// that is ours. What NGINX found unfit is returned as it came: no API key.
+// judge is who shows this credential. present is false when only a look inside
+// tells that it is not for this source.
+func (b *bound) judge(s *source, value []byte, c client, d *Decision) (id identity, present, ok bool) {
+	switch s.Kind {
+	case policies.SourceJWT:
+		return b.identifyToken(s.tokens, value, c, d)
+	case policies.SourceCert:
+		id, ok = b.identifyCert(value, c, d)
+	default:
+		id, ok = b.identifyKey(value, c, d)
+	}
+	return id, true, ok
+}
+
+// credential is the credential in a question, empty when the client shows none
+// that is ours. What NGINX found unfit is returned as it came: no credential.
 func (s *source) credential(req *Request) []byte {
 	value := req.value(s.field)
 	if len(value) == 0 || string(value) == policies.InvalidCredential {
@@ -152,13 +173,19 @@ func (r *boundRoute) admits(id *identity, d *Decision) bool {
 }
 
 // challenges is WWW-Authenticate for the sources in their order, each scheme
-// once. A key that comes without a scheme is asked for as ApiKey.
+// once. A key that comes without a scheme is asked for as ApiKey, a token
+// anywhere as Bearer.
 func challenges(sources []source) string {
 	var list []string
 	for i := range sources {
-		scheme := sources[i].Scheme
-		if sources[i].Carrier != policies.CarrierHeader || scheme == "" {
-			scheme = "ApiKey"
+		s, scheme := &sources[i], "ApiKey"
+		switch {
+		case s.Kind == policies.SourceCert:
+			continue // it is shown before there is a request
+		case s.Kind == policies.SourceJWT:
+			scheme = "Bearer"
+		case s.Carrier == policies.CarrierHeader && s.Scheme != "":
+			scheme = s.Scheme
 		}
 		list = append(list, scheme+` realm="sluice"`)
 	}

@@ -18,9 +18,9 @@ import (
 // is everybody's has its SUBJECT, or LIMIT when that is empty.
 //
 // LIMIT is Limit.ID. SUBJECT is one part for each dimension of `per` that TAG
-// does not already say, joined by commas: ip=192.0.2.7, key=ID, route=NAME,
-// server=HOST, value=HASH. What falls back to the address says ip=; what falls
-// back to the tenant says nothing, since TAG does.
+// does not already say, joined by commas: ip=192.0.2.7, key=ID, user=HASH,
+// scope=HASH, route=NAME, server=HOST, value=HASH. What falls back to the address
+// says ip=; what falls back to the tenant says nothing, since TAG does.
 //
 // No two tuples meet. TAG ends at the first }, LIMIT at the next colon; names are
 // letters, digits, dots, dashes and underscores, and anything else is hashed and
@@ -37,6 +37,7 @@ type subject struct {
 	tenant []byte // encoded id; empty for who has no tenant
 	key    []byte // encoded id; empty for who has no key
 	user   []byte // his name, as it came; empty for who has none
+	scope  []byte // of his token; empty for who has none
 	route  []byte // encoded name
 	proof  []byte // the field whose credential was found good; empty when none was
 	req    *Request
@@ -94,7 +95,6 @@ func (d *dim) appendPart(dst []byte, s *subject) []byte {
 	case policies.DimIP:
 		return appendClient(dst, s)
 	case policies.DimKey, policies.DimUser, policies.DimScope:
-		// No credential of this release names a scope.
 		return appendPerson(dst, s, d.kind)
 	case policies.DimRoute:
 		return append(append(dst, "route="...), s.route...)

@@ -109,9 +109,9 @@ func summary(found policies.Diagnostics) string {
 }
 
 // sameMeaning tells whether two policies say the same. The hash speaks for
-// everything but tenants.
+// everything but tenants, and the keys of issuers, which are in other files.
 func sameMeaning(a, b *policies.Compiled) bool {
-	return a.Hash == b.Hash && reflect.DeepEqual(a.Tenants, b.Tenants)
+	return a.Hash == b.Hash && reflect.DeepEqual(a.Tenants, b.Tenants) && reflect.DeepEqual(a.Identity, b.Identity)
 }
 
 // Run reloads at every signal until ctx ends or the channel closes. Register the

@@ -32,6 +32,12 @@ type site struct {
 // compile reads a policy; hash(KEY) in it stands for the SHA-256 of KEY.
 func compile(t testing.TB, policy string) *policies.Compiled {
 	t.Helper()
+	return compileIn(t, t.TempDir(), policy)
+}
+
+// compileIn is compile with the files that the policy names in dir.
+func compileIn(t testing.TB, dir, policy string) *policies.Compiled {
+	t.Helper()
 	for {
 		before, rest, found := strings.Cut(policy, "hash(")
 		if !found {
@@ -41,7 +47,7 @@ func compile(t testing.TB, policy string) *policies.Compiled {
 		sum := sha256.Sum256([]byte(key))
 		policy = before + hex.EncodeToString(sum[:]) + after
 	}
-	p, found := policies.ParseIn(t.TempDir(), "policy.yaml", []byte("version: 1\n"+policy))
+	p, found := policies.ParseIn(dir, "policy.yaml", []byte("version: 1\n"+policy))
 	if found.HasErrors() {
 		t.Fatalf("the test's policy is not good: %v", found)
 	}

@@ -14,6 +14,7 @@ type asking struct {
 	headers []header
 	blocks  []block
 	seen    map[string]bool
+	longest map[string]int // credentials, by the header that brings them, in bytes
 	// shown are the names of headers that carry credentials.
 	shown []string
 	// credentials are the variables that hold them, empty when none is shown.
@@ -23,7 +24,7 @@ type asking struct {
 // ask lists the headers of the subrequest. Nothing else is sent: a client's
 // own X-Sluice-* never arrives.
 func (b *builder) ask(exempting bool) asking {
-	a := asking{seen: map[string]bool{}}
+	a := asking{seen: map[string]bool{}, longest: map[string]int{}}
 	a.set(policies.HeaderMethod, word("$request_method"))
 	a.set(policies.HeaderURI, word("$request_uri"))
 	a.set(policies.HeaderHost, word("$host"))
@@ -74,7 +75,11 @@ func (a *asking) set(name string, value Token) {
 // credential sends one credential through a map that lets only what could be
 // one pass; all else is sent as invalid, not as missing.
 func (b *builder) credential(a *asking, s *policies.Source) {
-	if s.Carrier == policies.CarrierHeader {
+	switch {
+	case s.Kind == policies.SourceCert:
+		a.certificate()
+		return
+	case s.Carrier == policies.CarrierHeader:
 		b.headerCredential(a, s.Name)
 		return
 	}
@@ -87,11 +92,31 @@ func (b *builder) credential(a *asking, s *policies.Source) {
 	m := newMap(variable(source), "sluice_cred"+strings.TrimPrefix(source, "sluice"))
 	m.otherwise(b.take(Quote(policies.InvalidCredential)))
 	m.line(none(), none())
-	m.line(ownRegex(tokenOf(policies.MaxCredential)), variable(source))
+	a.longest[name] = edge.LongestCredential(b.c, s.Carrier, s.Name)
+	m.line(ownRegex(tokenOf(a.longest[name])), variable(source))
 	a.blocks = append(a.blocks, m)
 	a.credentials = append(a.credentials, m.name())
 	a.headers = append(a.headers, header{Name: b.take(headerName(name)), Value: m.Variable})
 }
+
+// certificate sends the client's certificate when NGINX has verified it.
+func (a *asking) certificate() {
+	whole := newMap(word("$ssl_client_verify"), certVariable, "The client's certificate, if it is verified.")
+	whole.otherwise(none())
+	whole.line(word("SUCCESS"), word("$ssl_client_escaped_cert"))
+	short := newMap(word("$ssl_client_verify"), certPrintVariable)
+	short.otherwise(none())
+	short.line(word("SUCCESS"), word("$ssl_client_fingerprint"))
+	a.blocks = append(a.blocks, whole, short)
+	a.credentials = append(a.credentials, certPrintVariable)
+	a.set(policies.HeaderCert, whole.Variable)
+}
+
+// The certificate, and the short word that stands for it in keys.
+const (
+	certVariable      = "sluice_cert"
+	certPrintVariable = "sluice_cert_print"
+)
 
 // headerCredential is credential for a header, with the schemes of all sources
 // that share it.
@@ -104,6 +129,8 @@ func (b *builder) headerCredential(a *asking, name string) {
 	source := b.value(policies.CarrierHeader, name)
 	m := newMap(variable(source), "sluice_cred_header_"+headerIdent(name))
 	schemes, bare := edge.Schemes(b.c, name)
+	most := edge.LongestCredential(b.c, policies.CarrierHeader, name)
+	a.longest[name] = most
 	authorization := strings.EqualFold(name, "Authorization")
 	switch {
 	case authorization:
@@ -114,13 +141,13 @@ func (b *builder) headerCredential(a *asking, name string) {
 		m.line(none(), none())
 	}
 	for _, scheme := range schemes {
-		m.line(b.take(Literal("~*^"+regexp.QuoteMeta(scheme)+" "+tokenOf(policies.MaxCredential)[1:])), variable(source))
+		m.line(b.take(Literal("~*^"+regexp.QuoteMeta(scheme)+" "+tokenOf(most)[1:])), variable(source))
 		if authorization {
 			m.line(b.take(Literal("~*^"+regexp.QuoteMeta(scheme)+`(?: |\z)`)), b.take(Quote(policies.InvalidCredential)))
 		}
 	}
 	if bare || len(schemes) == 0 {
-		m.line(ownRegex(tokenOf(policies.MaxCredential)), variable(source))
+		m.line(ownRegex(tokenOf(most)), variable(source))
 	}
 	a.blocks = append(a.blocks, m)
 	a.credentials = append(a.credentials, m.name())

@@ -1,9 +1,13 @@
 package gen
 
 import (
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+
+	"sluice/gen/gentest"
+	"sluice/policies"
 )
 
 // TestCredentials: each credential reaches the service as it was shown, as `!`
@@ -63,6 +67,70 @@ plans: {p: {limits: {speed: {per: [{header: X-Org}, {query: scope, capture: 'a(.
 	s.get("/", "Authorization", "Basic dXNlcjpwYXNz")
 	if got := s.app.Requests()[0].Get("Authorization"); got != "Basic dXNlcjpwYXNz" {
 		t.Errorf("another scheme reached the application as %q", got)
+	}
+	s.noWarnings()
+}
+
+// TestTokenCredentials: a signed token is longer than a key, and reaches the
+// service whole wherever it is carried; a key in the same place is still a key.
+func TestTokenCredentials(t *testing.T) {
+	t.Parallel()
+	const set = `{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
+	p, ds := policies.Parse("policy.yaml", []byte(`version: 1
+identity:
+  sources:
+    - api_key: {header: Authorization, scheme: Bearer, prefix: sk_}
+    - jwt: {header: authorization, jwks_file: jwks.json, issuer: i}
+    - jwt: {header: X-Token, jwks_file: jwks.json, issuer: i}
+    - jwt: {query: token, jwks_file: jwks.json, issuer: i}
+    - jwt: {cookie: session, jwks_file: jwks.json, issuer: i}
+    - api_key: {header: X-API-Key}
+  missing: {plan: p}
+plans: {p: {limits: {speed: {per: ip, rate: 1/s, burst: 1}}}}
+`), func(policies.FileName) ([]byte, error) { return []byte(set), nil })
+	if ds.HasErrors() {
+		t.Fatal(ds)
+	}
+	s := startCompiled(t, policies.Compile(p), func(Files, string) {})
+	f := func(header, want, path string, headers ...string) {
+		t.Helper()
+		s.authz.Asked()
+		s.get(path, headers...)
+		_, asked := s.authz.Asked()
+		if len(asked) != 1 {
+			t.Fatalf("for %.40q the service was asked %d times", headers, len(asked))
+		}
+		if got := asked[0].Get(header); got != want {
+			t.Errorf("for %.40q the service was sent %s of %d bytes, %.20q; want %d bytes, %.20q", headers, header, len(got), got, len(want), want)
+		}
+	}
+	for _, n := range []int{513, 2000, policies.MaxToken} {
+		token := "eyJ" + strings.Repeat("t", n-3)
+		f("Authorization", "Bearer "+token, "/", "Authorization", "Bearer "+token)
+		f("X-Token", token, "/", "X-Token", token)
+		f("X-Sluice-Query-Token", token, "/?token="+token)
+		f("X-Sluice-Cookie-Session", token, "/", "Cookie", "session="+token)
+		f("X-Api-Key", "!", "/", "X-API-Key", token)
+	}
+	long := "eyJ" + strings.Repeat("t", policies.MaxToken-2)
+	f("Authorization", "!", "/", "Authorization", "Bearer "+long)
+	f("X-Token", "!", "/", "X-Token", long)
+	f("Authorization", "Bearer sk_1", "/", "Authorization", "Bearer sk_1")
+	f("Authorization", "", "/", "Authorization", "Basic "+long[:100])
+	// A denial with the longest token fits into what NGINX keeps, and is kept.
+	s.authz.Answers(func(string, http.Header) gentest.Answer {
+		return gentest.Deny(429, "X-Accel-Expires", "1", "Retry-After", "9")
+	})
+	for _, token := range []string{long[:policies.MaxToken], long[:policies.MaxToken-1]} {
+		s.authz.Asked()
+		for range 2 {
+			if got := s.get("/", "Authorization", "Bearer "+token, "X-Token", token); got.status != 429 {
+				t.Errorf("a denial of a long token is %d", got.status)
+			}
+		}
+		if paths, _ := s.authz.Asked(); len(paths) > 2 || len(paths) == 0 {
+			t.Errorf("a token was asked about %d times", len(paths))
+		}
 	}
 	s.noWarnings()
 }

@@ -71,9 +71,11 @@ func (b *builder) denyCache(a asking) denyCache {
 				unkept = own("$sluice_deny_uri:$upstream_http_x_sluice_decision")
 				size += maxKeyURI
 			}
+		case policies.HeaderCert:
+			key.lit(separator).v(certPrintVariable)
 		default:
 			key.lit(separator)
-			size += policies.MaxCredential
+			size += max(policies.MaxCredential, a.longest[h.Name.String()])
 			if name, ok := strings.CutPrefix(h.Value.String(), "$"); ok {
 				key.v(name)
 			} else {

@@ -1,6 +1,10 @@
 package policies
 
-import "slices"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Compile turns a policy that Validate found without errors into what the
 // renderer and the service use. It decides nothing anew: a policy with errors
@@ -15,7 +19,7 @@ func Compile(p *Policy) *Compiled {
 	}
 	c.compilePlans(p)
 	c.Limits = compileLimits(p.Limits, false)
-	c.Identity = c.compileIdentity(p.Identity)
+	c.Identity = c.compileIdentity(p)
 	c.compileTenants(p)
 	c.compileRoutes(p)
 	if p.Edge != nil {
@@ -96,7 +100,8 @@ func compileResponses(s *ResponsesSpec) Responses {
 }
 
 // compileIdentity comes after the plans, which it points to.
-func (c *Compiled) compileIdentity(s *IdentitySpec) *Identity {
+func (c *Compiled) compileIdentity(p *Policy) *Identity {
+	s := p.Identity
 	if s == nil {
 		return nil
 	}
@@ -109,6 +114,12 @@ func (c *Compiled) compileIdentity(s *IdentitySpec) *Identity {
 		if src.APIKey != nil {
 			id.Sources = append(id.Sources, compileAPIKey(src.APIKey))
 		}
+		if src.JWT != nil {
+			id.Sources = append(id.Sources, compileJWT(src.JWT, p.keySets[src.JWT.JWKSFile]))
+		}
+		if src.ClientCert != nil {
+			id.Sources = append(id.Sources, Source{Kind: SourceCert})
+		}
 		if a := src.AuthRequest; a != nil {
 			id.Login = &Login{Location: string(a.Location), UserHeader: string(a.UserHeader), TenantHeader: string(a.TenantHeader)}
 		}
@@ -118,15 +129,36 @@ func (c *Compiled) compileIdentity(s *IdentitySpec) *Identity {
 
 func compileAPIKey(s *APIKeySpec) Source {
 	src := Source{Kind: SourceAPIKey, Scheme: string(s.Scheme), Prefix: string(s.Prefix)}
-	switch {
-	case s.Header != "":
-		src.Carrier, src.Name = CarrierHeader, string(s.Header)
-	case s.Query != "":
-		src.Carrier, src.Name = CarrierQuery, string(s.Query)
-	default:
-		src.Carrier, src.Name = CarrierCookie, string(s.Cookie)
+	src.carried(s.Header, s.Query, s.Cookie)
+	return src
+}
+
+func compileJWT(s *JWTSpec, keys []VerifyKey) Source {
+	src := Source{Kind: SourceJWT, Token: &TokenRules{
+		Issuer: string(s.Issuer), Audience: string(s.Audience), Keys: keys,
+		TenantClaim: string(s.TenantClaim), UserClaim: string(s.UserClaim),
+		ScopeClaim: string(s.ScopeClaim), PlanClaim: string(s.PlanClaim),
+	}}
+	if s.Leeway != nil {
+		src.Token.Leeway = time.Duration(*s.Leeway)
+	}
+	src.carried(s.Header, s.Query, s.Cookie)
+	if strings.EqualFold(string(s.Header), "authorization") {
+		src.Scheme = "Bearer"
 	}
 	return src
+}
+
+// carried says which part of a request a credential is in.
+func (s *Source) carried(header HeaderName, query, cookie ParamName) {
+	switch {
+	case header != "":
+		s.Carrier, s.Name = CarrierHeader, string(header)
+	case query != "":
+		s.Carrier, s.Name = CarrierQuery, string(query)
+	default:
+		s.Carrier, s.Name = CarrierCookie, string(cookie)
+	}
 }
 
 func (c *Compiled) outcome(f *Fallback, status int) Outcome {

@@ -61,7 +61,7 @@ func overlay(base, over LimitSpec) LimitSpec {
 }
 
 func (c *Compiled) compileTenants(p *Policy) {
-	c.keys, c.byClaim = map[SHA256]KeyRef{}, map[string]int{}
+	c.keys, c.certs, c.byClaim = map[SHA256]KeyRef{}, map[SHA256]int{}, map[string]int{}
 	for i := range p.Tenants {
 		s := &p.Tenants[i]
 		plan := c.planIndex(s.Plan)
@@ -70,9 +70,14 @@ func (c *Compiled) compileTenants(p *Policy) {
 			Plan:     plan,
 			Disabled: s.Disabled,
 			Networks: networks(s.CIDRs),
+			Claim:    string(orDefault(s.Claim, Text(s.ID))),
+			Certs:    s.CertSHA256,
 			Limits:   tenantLimits(c.Plans[plan].Limits, s),
 		}
-		c.byClaim[string(orDefault(s.Claim, Text(s.ID)))] = i
+		c.byClaim[t.Claim] = i
+		for _, hash := range s.CertSHA256 {
+			c.certs[hash] = i
+		}
 		for j, k := range s.Keys {
 			t.Keys = append(t.Keys, c.compileKey(&t, k))
 			c.keys[k.SHA256] = KeyRef{Tenant: i, Key: j}
@@ -88,6 +93,7 @@ func (c *Compiled) compileKey(t *Tenant, s KeySpec) Key {
 		Plan:     t.Plan,
 		Disabled: s.Disabled,
 		Networks: networks(s.CIDRs),
+		Simulate: string(s.Simulate),
 		Limits:   t.Limits,
 	}
 	if s.Plan != "" {

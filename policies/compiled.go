@@ -29,6 +29,7 @@ type Compiled struct {
 	Responses Responses
 
 	keys    map[SHA256]KeyRef // by the hash of the API key
+	certs   map[SHA256]int    // tenants, by the hash of a certificate
 	byClaim map[string]int    // tenants, by claim, or by id where there is none
 	byName  map[string]int    // routes
 	matcher matcher
@@ -79,6 +80,8 @@ type SourceKind uint8
 // The kinds of credentials.
 const (
 	SourceAPIKey SourceKind = iota
+	SourceJWT
+	SourceCert // the client's certificate, which NGINX has verified
 )
 
 // Carrier is the part of a request that a value is taken from.
@@ -94,10 +97,24 @@ const (
 // Source is one place of credentials.
 type Source struct {
 	Kind    SourceKind
-	Carrier Carrier
-	Name    string // of the header, parameter or cookie
-	Scheme  string // cut off in front, with one space
-	Prefix  string // what a value of ours begins with, after the scheme
+	Carrier Carrier // of an API key or token
+	Name    string  // of the header, parameter or cookie
+	Scheme  string  // cut off in front, with one space
+	Prefix  string  // what a value of ours begins with, after the scheme
+	Token   *TokenRules
+}
+
+// TokenRules say which signed tokens are good, and what they tell. Names of
+// claims are empty where the policy names none.
+type TokenRules struct {
+	Issuer      string
+	Audience    string // empty: any
+	TenantClaim string
+	UserClaim   string
+	ScopeClaim  string
+	PlanClaim   string
+	Leeway      time.Duration // of clocks
+	Keys        []VerifyKey
 }
 
 // AccessVerdict is what an access rule says.
@@ -248,6 +265,8 @@ type Tenant struct {
 	Plan     int
 	Disabled bool
 	Networks []netip.Prefix // its credentials count only from here; nil: from anywhere
+	Claim    string         // what tokens and logins call it: its id where the file says nothing else
+	Certs    []SHA256       // of its certificates, in DER
 	Keys     []Key
 	Limits   []Limit // its plan's, with its overrides
 }
@@ -259,6 +278,7 @@ type Key struct {
 	Plan     int // its own, or its tenant's
 	Disabled bool
 	Networks []netip.Prefix
+	Simulate string  // the limit that it always meets, charging nothing; empty: none
 	Limits   []Limit // those that hold for this key
 }
 
@@ -324,6 +344,19 @@ func (c *Compiled) RouteNamed(name []byte) *Route {
 func (c *Compiled) TenantByClaim(claim []byte) (int, bool) {
 	i, ok := c.byClaim[string(claim)]
 	return i, ok
+}
+
+// TenantByCert finds the tenant whose certificate hashes to this, an index of
+// Tenants, without allocating. The hash is that of the certificate in DER.
+func (c *Compiled) TenantByCert(hash SHA256) (int, bool) {
+	i, ok := c.certs[hash]
+	return i, ok
+}
+
+// PlanNamed finds a plan, an index of Plans.
+func (c *Compiled) PlanNamed(name string) (int, bool) {
+	i := slices.IndexFunc(c.Plans, func(p Plan) bool { return p.Name == name })
+	return i, i >= 0
 }
 
 // KeyByHash finds the key that an API key hashes to, without allocating.

@@ -185,7 +185,7 @@ func (d *decoder) tenantFile(name FileName, path string) {
 	}
 }
 
-// keySets wants every jwks_file to be there; what it holds is read when keys are needed.
+// keySets reads every jwks_file.
 func (d *decoder) keySets() {
 	if d.policy.Identity == nil || d.files.read == nil {
 		return
@@ -195,10 +195,35 @@ func (d *decoder) keySets() {
 			continue
 		}
 		path := field(field(elem("identity.sources", i), "jwt"), "jwks_file")
-		if _, err := d.files.read(s.JWT.JWKSFile); err != nil {
+		text, err := d.files.read(s.JWT.JWKSFile)
+		if err != nil {
 			d.list = append(d.list, Diagnostic{Pos: d.policy.pos(path), Path: path, Message: readProblem(err), Rule: ruleRead})
+			continue
 		}
+		d.keySet(s.JWT.JWKSFile, text, path)
 	}
+}
+
+// keySet reads one set of keys. What is wrong with it stands in its own file.
+func (d *decoder) keySet(name FileName, text []byte, path string) {
+	src := newSource(d.policy.File(name), text)
+	keys, err := parseKeySet(src.text)
+	at := Diagnostic{Pos: Pos{File: src.name}, Path: path, Rule: ruleKeySet}
+	if byteOf := (*offsetError)(nil); errors.As(err, &byteOf) {
+		at.Pos = src.offset(byteOf.offset)
+	}
+	switch {
+	case err != nil:
+		at.Message = err.Error()
+		d.list = append(d.list, at)
+	case len(keys) == 0:
+		at.Message, at.Warning = "it has no key that verifies signatures, so no token is ever good; want at least one", true
+		d.list = append(d.list, at)
+	}
+	if d.policy.keySets == nil {
+		d.policy.keySets = map[FileName][]VerifyKey{}
+	}
+	d.policy.keySets[name] = keys
 }
 
 // File is the path of a file that the policy names, such as a jwks_file: as it

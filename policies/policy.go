@@ -25,6 +25,8 @@ type Policy struct {
 	// sources are the YAML trees behind the fields, the policy's own first and
 	// then one for each tenant file: where a finding is looked up.
 	sources sources
+	// keySets are what the jwks_files hold, by their names.
+	keySets map[FileName][]VerifyKey
 }
 
 // ClientIPSpec says who may name the client's address, and how large one client is.

@@ -46,6 +46,7 @@ const (
 	ruleToken    = "token"
 	rulePrefix   = "key-prefix"
 	ruleFile     = "file-name"
+	ruleKeySet   = "key-set"
 	ruleClaim    = "claim"
 	ruleMethod   = "method"
 	ruleHost     = "host"

@@ -28,6 +28,7 @@ func readingRules() []Rule {
 		{ruleToken, "A word is no token of HTTP."},
 		{rulePrefix, "The beginning of API keys holds characters that keys do not have."},
 		{ruleFile, "A file name cannot be one."},
+		{ruleKeySet, "A set of keys cannot be used, or has none."},
 		{ruleClaim, "The name of a claim cannot be one."},
 		{ruleMethod, "A method is none, or not in capital letters."},
 		{ruleHost, "A host name is none that NGINX could compare with."},

@@ -31,7 +31,7 @@ func unenforcedSources(p *Policy, f *findings) {
 	}
 	for i := range p.Identity.Sources {
 		s := &p.Identity.Sources[i]
-		f.notYet(elem("identity.sources", i), key{"jwt", s.JWT != nil}, key{"client_cert", s.ClientCert != nil})
+		f.notYet(elem("identity.sources", i), key{"client_cert", s.ClientCert != nil})
 	}
 }
 

@@ -15,6 +15,7 @@ func checkIdentityUse(p *Policy, f *findings) {
 		scopes = scopes || s.JWT != nil && s.JWT.ScopeClaim != ""
 	}
 	f.unusedCredentials(keys, claims, certs)
+	f.unusedPlanClaim(p.Identity)
 	for path, spec := range limitSpecs(p) {
 		for _, d := range spec.Per {
 			switch {
@@ -23,6 +24,19 @@ func checkIdentityUse(p *Policy, f *findings) {
 			case d.Kind == DimScope && !scopes:
 				f.warnf(field(path, "per"), rulePerNever, "no source names a scope, so this counts by key; want per: key, or a scope_claim")
 			}
+		}
+	}
+}
+
+// unusedPlanClaim warns of a claim that nobody looks at: the plans of listed
+// tenants stand in the file.
+func (f *findings) unusedPlanClaim(id *IdentitySpec) {
+	if id.Unlisted != nil && id.Unlisted.Plan != "" {
+		return
+	}
+	for i, s := range id.Sources {
+		if s.JWT != nil && s.JWT.PlanClaim != "" {
+			f.warnf(field(field(elem("identity.sources", i), "jwt"), "plan_claim"), ruleNoEffect, "it is for tenants that are not in this file, and unlisted refuses those; want unlisted: {plan: …} for tokens that name no plan")
 		}
 	}
 }

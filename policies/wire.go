@@ -7,13 +7,16 @@ import "strconv"
 
 // Request headers from NGINX to the service.
 const (
-	HeaderMethod       = "X-Sluice-Method"
-	HeaderURI          = "X-Sluice-Uri"
-	HeaderHost         = "X-Sluice-Host"
-	HeaderIP           = "X-Sluice-Ip"
-	HeaderRequest      = "X-Sluice-Request"
-	HeaderPolicy       = "X-Sluice-Policy"
-	HeaderExempt       = "X-Sluice-Exempt"
+	HeaderMethod  = "X-Sluice-Method"
+	HeaderURI     = "X-Sluice-Uri"
+	HeaderHost    = "X-Sluice-Host"
+	HeaderIP      = "X-Sluice-Ip"
+	HeaderRequest = "X-Sluice-Request"
+	HeaderPolicy  = "X-Sluice-Policy"
+	HeaderExempt  = "X-Sluice-Exempt"
+	// HeaderCert is the client's certificate as PEM, escaped as a part of a URI,
+	// when NGINX has verified it: sent when the policy names client_cert.
+	HeaderCert         = "X-Sluice-Cert"
 	HeaderQueryPrefix  = "X-Sluice-Query-"
 	HeaderCookiePrefix = "X-Sluice-Cookie-"
 	// HeaderRetry is 1 when the client says that this is a retry, and
@@ -52,10 +55,12 @@ const (
 // refuses: it was shown, and cannot be good.
 const InvalidCredential = "!"
 
-// Limits of what NGINX passes on, in bytes. A longer API key is invalid; a
-// longer value of a `per` counts by address, as if it were missing.
+// Limits of what NGINX passes on, in bytes. A longer API key or token is invalid;
+// a longer value of a `per` counts by address, as if it were missing. A token
+// fits into a header as large as NGINX takes by default.
 const (
 	MaxCredential = 512
+	MaxToken      = 8000
 	MaxValue      = 200
 )
 

@@ -22,6 +22,7 @@ type credential struct {
 	header  string   // in which it is sent
 	schemes []string // each once
 	bare    bool     // a source expects none
+	most    int      // how long it may be, without its scheme
 }
 
 // subject is a value that a limit of the service counts by.
@@ -67,7 +68,10 @@ func newAsking(c *policies.Compiled) asking {
 }
 
 func (a *asking) credential(c *policies.Compiled, s *policies.Source, seen map[string]bool) {
-	cred := credential{from: s.Carrier, name: s.Name, header: s.Name}
+	if s.Kind == policies.SourceCert {
+		return // requests here come without TLS
+	}
+	cred := credential{from: s.Carrier, name: s.Name, header: s.Name, most: LongestCredential(c, s.Carrier, s.Name)}
 	id := strings.ToLower(s.Name)
 	if s.Carrier != policies.CarrierHeader {
 		cred.header = CarriedName(s.Carrier, s.Name)
@@ -99,6 +103,19 @@ func Schemes(c *policies.Compiled, header string) (schemes []string, bare bool) 
 		}
 	}
 	return schemes, bare
+}
+
+// LongestCredential is how long a credential in that place may be, in bytes and
+// without its scheme: a token is longer than a key.
+func LongestCredential(c *policies.Compiled, from policies.Carrier, name string) int {
+	for i := range c.Identity.Sources {
+		s := &c.Identity.Sources[i]
+		same := s.Name == name || from == policies.CarrierHeader && strings.EqualFold(s.Name, name)
+		if s.Kind == policies.SourceJWT && s.Carrier == from && same {
+			return policies.MaxToken
+		}
+	}
+	return policies.MaxCredential
 }
 
 // CarriedName is the header in which NGINX sends a cookie or a query parameter.
@@ -168,7 +185,7 @@ func (c *credential) shown(value string) string {
 	case value == "":
 		return ""
 	case c.from != policies.CarrierHeader:
-		if visible(value, policies.MaxCredential) {
+		if visible(value, c.most) {
 			return value
 		}
 		return policies.InvalidCredential
@@ -179,14 +196,14 @@ func (c *credential) shown(value string) string {
 		}
 		rest, spaced := strings.CutPrefix(value[len(scheme):], " ")
 		switch {
-		case spaced && visible(rest, policies.MaxCredential):
+		case spaced && visible(rest, c.most):
 			return value
 		case authorization && (spaced || rest == ""):
 			return policies.InvalidCredential
 		}
 	}
 	switch {
-	case (c.bare || len(c.schemes) == 0) && visible(value, policies.MaxCredential):
+	case (c.bare || len(c.schemes) == 0) && visible(value, c.most):
 		return value
 	case authorization: // another scheme is somebody else's business
 		return ""

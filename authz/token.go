@@ -1,0 +1,216 @@
+package authz
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"sluice/policies"
+)
+
+// maxClaim is the longest name of a tenant or user in a token, in bytes.
+const maxClaim = 256
+
+// tokens judges the signed tokens of one source.
+type tokens struct {
+	rules      *policies.TokenRules
+	algorithms []string // of all keys
+	known      *tokenTable
+}
+
+func newTokens(rules *policies.TokenRules) *tokens {
+	t := &tokens{rules: rules, algorithms: []string{}, known: newTokenTable()}
+	for _, k := range rules.Keys {
+		t.algorithms = append(t.algorithms, k.Algorithms...)
+	}
+	return t
+}
+
+// What is wrong with a token. The errors of the library are not passed on: some
+// have parts of the token in them.
+var (
+	errForeignToken = errors.New("the token is not of this issuer")
+	errBadToken     = errors.New("the token is not good")
+)
+
+// identifyToken is who a token says it is. present is false when the value is no
+// token, or one of another issuer: then it is not for this source.
+func (b *bound) identifyToken(t *tokens, value []byte, c client, d *Decision) (id identity, present, ok bool) {
+	if string(value) == policies.InvalidCredential || len(value) > policies.MaxToken {
+		id, ok = b.outcome(b.policy.Identity.Invalid, true, d)
+		return id, true, ok
+	}
+	sum := sha256.Sum256(value)
+	if known := t.known.find(&sum, d.now); known != nil {
+		id, ok = b.identifyPerson(&known.person, c, d)
+		return id, true, ok
+	}
+	// From here on it allocates: a token comes here once.
+	fresh, err := t.verify(b, value, d.now)
+	switch err {
+	case nil:
+	case errForeignToken:
+		return identity{}, false, true
+	default:
+		id, ok = b.outcome(b.policy.Identity.Invalid, true, d)
+		return id, true, ok
+	}
+	fresh.sum = sum
+	t.known.add(fresh, d.now)
+	id, ok = b.identifyPerson(&fresh.person, c, d)
+	return id, true, ok
+}
+
+// verify checks everything about a token. The error is errForeignToken or
+// errBadToken.
+func (t *tokens) verify(b *bound, value []byte, now time.Time) (*knownToken, error) {
+	text := string(value)
+	switch issuer, err := issuerOf(text); {
+	case err != nil:
+		return nil, err
+	case issuer != t.rules.Issuer:
+		return nil, errForeignToken
+	}
+	claims := jwt.MapClaims{}
+	options := []jwt.ParserOption{
+		jwt.WithValidMethods(t.algorithms), jwt.WithIssuer(t.rules.Issuer), jwt.WithExpirationRequired(),
+		jwt.WithLeeway(t.rules.Leeway), jwt.WithTimeFunc(func() time.Time { return now }),
+		jwt.WithStrictDecoding(), jwt.WithJSONNumber(),
+	}
+	if t.rules.Audience != "" {
+		options = append(options, jwt.WithAudience(t.rules.Audience))
+	}
+	if _, err := jwt.NewParser(options...).ParseWithClaims(text, claims, t.keysFor); err != nil {
+		return nil, errBadToken
+	}
+	end, err := claims.GetExpirationTime()
+	if err != nil {
+		return nil, errBadToken
+	}
+	p, ok := t.personOf(b, claims)
+	if !ok {
+		return nil, errBadToken
+	}
+	return &knownToken{until: end.Add(t.rules.Leeway), person: p}, nil
+}
+
+// issuerOf is who a token says has made it, before anything is believed. What
+// has not the shape of a signed token is nobody's, such as the application's own
+// opaque tokens.
+func issuerOf(text string) (string, error) {
+	head, rest, _ := strings.Cut(text, ".")
+	payload, signature, three := strings.Cut(rest, ".")
+	if !three || strings.Contains(signature, ".") || !strings.HasPrefix(head, "eyJ") {
+		return "", errForeignToken
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		return "", errBadToken
+	}
+	claims := map[string]json.RawMessage{} // not a struct: it would take ISS for iss
+	issuer := ""
+	if json.Unmarshal(raw, &claims) != nil {
+		return "", errBadToken
+	}
+	if said, there := claims["iss"]; there && json.Unmarshal(said, &issuer) != nil {
+		return "", errBadToken
+	}
+	return issuer, nil
+}
+
+// keysFor are the keys that a token may be signed with: of the name that it
+// gives, or of none, and of a kind that verifies its algorithm. So a public key
+// never serves as a shared secret, whatever the token says.
+func (t *tokens) keysFor(token *jwt.Token) (any, error) {
+	if _, there := token.Header["crit"]; there {
+		return nil, errBadToken // what it must understand it does not
+	}
+	id, named := token.Header["kid"].(string)
+	set := jwt.VerificationKeySet{}
+	for _, k := range t.rules.Keys {
+		if slices.Contains(k.Algorithms, token.Method.Alg()) && (!named || k.ID == "" || k.ID == id) {
+			set.Keys = append(set.Keys, k.Key)
+		}
+	}
+	if len(set.Keys) == 0 {
+		return nil, errBadToken
+	}
+	return set, nil
+}
+
+// personOf is who the claims name; false when they are no names.
+func (t *tokens) personOf(b *bound, claims jwt.MapClaims) (person, bool) {
+	tenant, ok := claimOf(claims, t.rules.TenantClaim)
+	if !ok || bytes.IndexFunc(tenant, unicode.IsControl) >= 0 {
+		return person{}, false // it is shown to the upstream, in a header
+	}
+	user, ok := claimOf(claims, t.rules.UserClaim)
+	if !ok {
+		return person{}, false
+	}
+	p := b.newPerson(tenant, user)
+	if p.scope, ok = scopeOf(claims, t.rules.ScopeClaim); !ok {
+		return person{}, false
+	}
+	plan, ok := claimOf(claims, t.rules.PlanClaim)
+	if i, known := b.policy.PlanNamed(string(plan)); known {
+		p.plan = i
+	}
+	return p, ok
+}
+
+// claimOf is a claim as a name: a text or a whole number. It is empty when the
+// token has none.
+func claimOf(claims jwt.MapClaims, name string) (value []byte, ok bool) {
+	if name == "" {
+		return nil, true
+	}
+	switch v := claims[name].(type) {
+	case nil:
+		return nil, true
+	case string:
+		value = []byte(v)
+	case json.Number:
+		if strings.ContainsAny(v.String(), ".eE") {
+			return nil, false
+		}
+		value = []byte(v.String())
+	default:
+		return nil, false
+	}
+	return value, len(value) <= maxClaim
+}
+
+// scopeOf is what a token is for: words, as RFC 8693 has them, or a list. Their
+// order means nothing.
+func scopeOf(claims jwt.MapClaims, name string) ([]byte, bool) {
+	if name == "" {
+		return nil, true
+	}
+	var words []string
+	switch v := claims[name].(type) {
+	case nil:
+	case string:
+		words = strings.Fields(v)
+	case []any:
+		for _, entry := range v {
+			word, ok := entry.(string)
+			if !ok {
+				return nil, false
+			}
+			words = append(words, word)
+		}
+	default:
+		return nil, false
+	}
+	slices.Sort(words)
+	return []byte(strings.Join(slices.Compact(words), " ")), true
+}
