@@ -13,7 +13,8 @@ import (
 // TestMain lets the test binary be the sluice of scripts and of the end-to-end test.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"sluice": func() { os.Exit(Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"sluice":          func() { os.Exit(Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"sluice-constant": serveConstant,
 	})
 }
 

@@ -79,7 +79,7 @@ func fill(t *testing.T, from, to string, oldnew ...string) {
 	write(t, to, strings.NewReplacer(oldnew...).Replace(string(data)))
 }
 
-func write(t *testing.T, path, text string) {
+func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -106,12 +106,12 @@ type service struct {
 	log       *logLines
 }
 
-func startService(t *testing.T, policy, store string) *service {
+func startService(t testing.TB, policy, store string) *service {
 	t.Helper()
 	return startServiceOn(t, "127.0.0.1:0", policy, store)
 }
 
-func startServiceOn(t *testing.T, listen, policy, store string) *service {
+func startServiceOn(t testing.TB, listen, policy, store string) *service {
 	t.Helper()
 	cmd := exec.Command("sluice", "serve", policy, "--listen", listen, "--store", store, "--deadline", "10s", "--datagrams", "127.0.0.1:0",
 		"--admin", "127.0.0.1:0", "--token-file", filepath.Join(t.TempDir(), "token"))
@@ -165,7 +165,7 @@ func (l *logLines) text() string {
 }
 
 // await waits for a line with this message and returns the first.
-func (l *logLines) await(t *testing.T, msg string) map[string]any {
+func (l *logLines) await(t testing.TB, msg string) map[string]any {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		l.mu.Lock()

@@ -163,3 +163,6 @@ func freeAddr() (string, error) {
 	}
 	return "", fmt.Errorf("no free port: %w", err)
 }
+
+// Process is the process that runs now.
+func (s *Server) Process() *os.Process { return s.cmd.Process }
