@@ -97,6 +97,9 @@ func (l *Limit) compileQuota(s *LimitSpec) {
 		l.Overage = int64(*s.Overage)
 	}
 	l.Soft = s.Accounting == AccountingSoft
+	for _, share := range s.Notify {
+		l.Notify = append(l.Notify, int(share))
+	}
 }
 
 // location is the time zone. A Timezone holds only names that load.

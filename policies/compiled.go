@@ -234,6 +234,7 @@ type Limit struct {
 	Overage   int64
 	Soft      bool    // counted in memory, flushed in batches
 	Grants    []Grant // the tenant's, sorted by their first day
+	Notify    []int   // percents of the quota at which somebody is told, rising
 
 	// A number of requests at a time.
 	Concurrency int64
