@@ -3,6 +3,7 @@ package policies
 import (
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -281,7 +282,7 @@ func parseFields(t *testing.T, text string) (*Policy, Diagnostics) {
 		case "less.yaml":
 			return []byte("[]\n"), nil
 		}
-		return []byte("{}"), nil
+		return os.ReadFile("testdata/example/jwks.json")
 	})
 }
 
