@@ -47,6 +47,28 @@ responses: {headers: [ratelimit, ratelimit-3, x-ratelimit], retry_after_jitter: 
 	f("no question", "/other")
 }
 
+// Nor does one by a certificate, or by a key that simulates.
+func TestOtherCredentialsAllocateNothing(t *testing.T) {
+	f := func(what, policy string, status int, headers ...string) {
+		t.Helper()
+		s := newSite(t, policy)
+		s.quiet()
+		s.head("all", headers).CopyTo(&s.ctx.Request.Header)
+		for range 100 {
+			s.handler.serve(&s.ctx)
+		}
+		if n := testing.AllocsPerRun(1000, func() {
+			s.ctx.Response.Reset()
+			s.handler.serve(&s.ctx)
+		}); n != 0 || s.ctx.Response.StatusCode() != status {
+			t.Errorf("%s: status %d, %v allocations, want %d and 0", what, s.ctx.Response.StatusCode(), n, status)
+		}
+	}
+	f("a key that simulates", trialShop, 403, key("sk_speed"), "X-Sluice-Request: 0123456789abcdef")
+	pem, hash := newCert(t, "bank")
+	f("a certificate", strings.ReplaceAll(strings.Replace(certShop, "CERT", hash, 1), "rate: 1/h, burst: 3", "rate: 1000000/s, burst: 1000000"), 204, cert(pem))
+}
+
 // Nor does one by a token that is known, whoever it names.
 func TestKnownTokensAllocateNothing(t *testing.T) {
 	s := newTokenSite(t, strings.ReplaceAll(tokenShop, "rate: 1/h", "rate: 1000000/s"))

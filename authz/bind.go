@@ -81,7 +81,7 @@ func bind(c *policies.Compiled) (*bound, error) {
 		b.routes = append(b.routes, binder.route(c, &c.Routes[i]))
 	}
 	b.top = binder.rules(c.Limits)
-	b.timed = b.timed || binder.quota || slices.Contains(c.Responses.Dialects, policies.DialectXRateLimit)
+	b.timed = b.timed || binder.quota || b.simulates() || slices.Contains(c.Responses.Dialects, policies.DialectXRateLimit)
 	b.retries, b.settles = binder.retries, c.Settles()
 	if binder.err != nil {
 		return nil, binder.err

@@ -52,6 +52,7 @@ const (
 	ReasonShadow             // refused by a policy that only watches: allowed
 	ReasonStoreDown          // the store gave no answer
 	ReasonOverload           // it would have to wait, and too many wait already
+	ReasonSimulate           // the key is there for trying, and always meets a limit
 	reasons                  // how many there are
 )
 
@@ -84,6 +85,8 @@ func (r Reason) String() string {
 		return "store_down"
 	case ReasonOverload:
 		return "overload"
+	case ReasonSimulate:
+		return "simulate"
 	}
 	return ""
 }

@@ -134,7 +134,13 @@ func (e *Engine) decideRoute(req *Request, r *boundRoute, d *Decision) {
 	c := newClient(req.IP, d.bound.policy.Client.IPv6Prefix)
 	d.Route, d.Client, d.Cost, d.routeLabel = r.Name, c.prefix, r.Cost, r.label
 	id, ok := d.bound.identify(req, c, d)
-	if !ok || !r.admits(&id, d) || req.Exempt {
+	switch {
+	case !ok || !r.admits(&id, d):
+		return
+	case id.simulate != "":
+		d.simulate(req, r, &id, c)
+		return
+	case req.Exempt:
 		return
 	}
 	e.charge(req, r, &id, c, d)

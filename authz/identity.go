@@ -18,7 +18,9 @@ type identity struct {
 	plan   int    // -1: none
 	rules  []rule // what his plan limits
 	shown  bool   // a credential came, good or not
-	proof  []byte // the field that brought a good one
+	// simulate is the limit that his key always meets; empty: none.
+	simulate string
+	proof    []byte // the field that brought a good one
 }
 
 // identify takes the first credential that is present. It returns false when d
@@ -121,7 +123,7 @@ func (b *bound) identifyKey(value []byte, c client, d *Decision) (identity, bool
 	tenant := &b.tenants[ref.Tenant]
 	key := &tenant.keys[ref.Key]
 	d.meter = tenant.meter
-	return identity{tenant: tenant.id, key: key.id, plan: k.Plan, rules: key.rules, shown: true}, true
+	return identity{tenant: tenant.id, key: key.id, plan: k.Plan, rules: key.rules, shown: true, simulate: k.Simulate}, true
 }
 
 // lookup finds an API key by its hash. How long the index takes tells something

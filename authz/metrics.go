@@ -81,7 +81,7 @@ func (m *metrics) clock() time.Duration { return time.Since(m.born) }
 func (m *metrics) count(d *Decision, began time.Duration) {
 	m.observe(m.clock() - began)
 	m.requests.add(requestKey(d.routeLabel, d.planLabel, d.Verdict), requestKey(labelOther, labelOther, d.Verdict), 1)
-	if len(d.ops) > 0 {
+	if len(d.ops) > 0 && d.Refused() != ReasonSimulate { // else they are imagined
 		m.countLimits(d)
 	}
 }

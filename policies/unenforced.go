@@ -8,7 +8,7 @@ import "slices"
 func (p *Policy) Unenforced() Diagnostics {
 	f := &findings{policy: p}
 	for _, find := range []func(*Policy, *findings){
-		unenforcedSources, unenforcedLimits, unenforcedTenants, unenforcedRoutes, unenforcedRest,
+		unenforcedLimits, unenforcedRoutes, unenforcedRest,
 	} {
 		find(p, f)
 	}
@@ -25,16 +25,6 @@ func (f *findings) notYet(path string, keys ...key) {
 	}
 }
 
-func unenforcedSources(p *Policy, f *findings) {
-	if p.Identity == nil {
-		return
-	}
-	for i := range p.Identity.Sources {
-		s := &p.Identity.Sources[i]
-		f.notYet(elem("identity.sources", i), key{"client_cert", s.ClientCert != nil})
-	}
-}
-
 // notYetPer reports what the service has no database for; the edge has one.
 func (f *findings) notYetPer(path string, per Per) {
 	geo := slices.ContainsFunc(per, func(d Dim) bool { return d.Kind == DimCountry || d.Kind == DimASN })
@@ -46,16 +36,6 @@ func unenforcedLimits(p *Policy, f *findings) {
 		f.notYetPer(path, l.Per)
 		f.notYet(path,
 			key{"sync", l.Sync != ""}, key{"notify", l.Notify != nil})
-	}
-}
-
-func unenforcedTenants(p *Policy, f *findings) {
-	for i := range p.Tenants {
-		t, path := &p.Tenants[i], elem("tenants", i)
-		f.notYet(path, key{"cert_sha256", t.CertSHA256 != nil})
-		for j := range t.Keys {
-			f.notYet(elem(field(path, "keys"), j), key{"simulate", t.Keys[j].Simulate != ""})
-		}
 	}
 }
 
