@@ -14,19 +14,73 @@ import (
 // charge asks the store about every limit of the request, in one step.
 func (e *Engine) charge(req *Request, r *boundRoute, id *identity, c client, d *Decision) {
 	s := subject{client: c, tenant: id.tenant, key: id.key, user: id.user, scope: id.scope, route: r.id, proof: id.proof, req: req}
-	retry := d.bound.retries && e.isRetry(req, &s)
-	d.addOps(id.rules, &s, retry)
-	d.addOps(r.rules, &s, retry)
-	d.addOps(d.bound.top, &s, retry)
-	if len(d.ops) == 0 {
+	if len(id.rules)+len(r.rules)+len(d.bound.top) == 0 {
 		return
+	}
+	if d.now.IsZero() {
+		d.now = e.now()
+	}
+	if len(req.ID) == 0 {
+		e.chargeOnce(req, r, id, &s, d)
+		return
+	}
+	visit := e.visitKey(req, r, &s, d)
+	if e.visited(visit, req, r, id, &s, d) {
+		return
+	}
+	retry := e.chargeOnce(req, r, id, &s, d)
+	if d.Err != nil || d.Reason == ReasonOverload {
+		e.visits.drop(visit, d.now)
+		return
+	}
+	e.visits.put(visit, d.now, visitFor, d.tells(retry))
+}
+
+// visited gives the answer that this visit got before, if it did. One that is just
+// being made, for a question that NGINX has asked twice, is waited for.
+func (e *Engine) visited(visit [2]uint64, req *Request, r *boundRoute, id *identity, s *subject, d *Decision) bool {
+	for range visitPolls {
+		before, age, known, busy := e.visits.claim(visit, d.now)
+		if busy {
+			time.Sleep(visitPoll)
+			continue
+		}
+		if !known {
+			return false
+		}
+		d.gather(r, id, s, before.retry)
+		if d.again(before, age, req) {
+			e.counters.visits.Add(1)
+			return true
+		}
+		d.scatter()
+		return false
+	}
+	return false
+}
+
+// chargeOnce asks the store, unless a refusal is still known. It tells whether the
+// request counted as a retry.
+func (e *Engine) chargeOnce(req *Request, r *boundRoute, id *identity, s *subject, d *Decision) (retry bool) {
+	retry = d.bound.retries && e.isRetry(req, s)
+	d.gather(r, id, s, retry)
+	if len(d.ops) == 0 {
+		return retry
+	}
+	known, refusable := [2]uint64{}, d.refusable()
+	if refusable {
+		known = e.refusalKey(r, d)
+		if before, age, ok := e.refusals.get(known, d.now); ok && d.again(before, age, req) {
+			e.counters.refusals.Add(1)
+			return retry
+		}
 	}
 	refused, err := e.take(d)
 	if err != nil {
-		d.rules, d.ops, d.states = d.rules[:0], d.ops[:0], d.states[:0]
+		d.scatter()
 		d.Err = err
 		d.fail(r.OnStoreDown, ReasonStoreDown)
-		return
+		return retry
 	}
 	e.countShadow(d)
 	if refused < 0 {
@@ -35,9 +89,25 @@ func (e *Engine) charge(req *Request, r *boundRoute, id *identity, c client, d *
 		if d.bound.settles {
 			e.remember(req, d)
 		}
-		return
+		return retry
 	}
 	d.refuse(refused, req)
+	if how := d.believed(); refusable && how > 0 {
+		e.refusals.put(known, d.now, how, d.tells(retry))
+	}
+	return retry
+}
+
+// gather adds the ops of all limits that the request meets.
+func (d *Decision) gather(r *boundRoute, id *identity, s *subject, retry bool) {
+	d.addOps(id.rules, s, retry)
+	d.addOps(r.rules, s, retry)
+	d.addOps(d.bound.top, s, retry)
+}
+
+// scatter takes them away again.
+func (d *Decision) scatter() {
+	d.rules, d.ops, d.states, d.names, d.recalled = d.rules[:0], d.ops[:0], d.states[:0], d.names[:0], false
 }
 
 // addOps adds an op for each rule. The names of counters share one buffer; when

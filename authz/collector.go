@@ -36,7 +36,7 @@ type engineCollector struct {
 
 	requests, decisions, limited, wouldDeny, remaining *prometheus.Desc
 	seconds, storeErrors, degraded, skew, panics       *prometheus.Desc
-	policy, since                                      *prometheus.Desc
+	policy, since, recalled                            *prometheus.Desc
 }
 
 func newEngineCollector(e *Engine) *engineCollector {
@@ -56,6 +56,7 @@ func newEngineCollector(e *Engine) *engineCollector {
 		skew:        desc("policy_skew_total", "Questions from a configuration that was rendered from another policy."),
 		panics:      desc("panics_total", "Decisions that a mistake in this program left to the fail mode."),
 		policy:      desc("policy_info", "The policy in force, by its hash; always 1.", "hash", "mode"),
+		recalled:    desc("answers_recalled_total", "Answers given again without asking the store: to a visit that had its answer, or while a refusal is fresh.", "kind"),
 		since:       desc("policy_loaded_timestamp_seconds", "When the policy in force was put in force."),
 	}
 }
@@ -64,7 +65,7 @@ func newEngineCollector(e *Engine) *engineCollector {
 func (c *engineCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.requests, c.decisions, c.limited, c.wouldDeny, c.remaining, c.seconds,
-		c.storeErrors, c.degraded, c.skew, c.panics, c.policy, c.since,
+		c.storeErrors, c.degraded, c.skew, c.panics, c.policy, c.since, c.recalled,
 	} {
 		ch <- d
 	}
@@ -137,6 +138,8 @@ func (c *engineCollector) collectEngine(ch chan<- prometheus.Metric, now time.Ti
 	counter(ch, c.storeErrors, counts.StoreErrors)
 	counter(ch, c.skew, counts.Skew)
 	counter(ch, c.panics, counts.Panics)
+	counter(ch, c.recalled, counts.Visits, "visit")
+	counter(ch, c.recalled, counts.Refusals, "refusal")
 	degraded := 0.0
 	if c.engine.storeTrouble.now(now) {
 		degraded = 1

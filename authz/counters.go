@@ -12,6 +12,8 @@ type counters struct {
 	shadow   atomic.Uint64
 	store    atomic.Uint64
 	panics   atomic.Uint64
+	visits   atomic.Uint64
+	refusals atomic.Uint64
 }
 
 func (c *counters) count(d *Decision) {
@@ -49,6 +51,10 @@ type Counters struct {
 	WouldDeny uint64
 	// StoreErrors is how many decisions the store left to the fail mode.
 	StoreErrors uint64
+	// Visits is how many questions about a request that had its answer got it again.
+	Visits uint64
+	// Refusals is how many requests were refused without asking the store.
+	Refusals uint64
 	// Panics is how many decisions a mistake in this program left to it.
 	Panics uint64
 }
@@ -56,7 +62,8 @@ type Counters struct {
 // Counters reads the numbers. They are taken one after another, not in one step.
 func (e *Engine) Counters() Counters {
 	c := &e.counters
-	out := Counters{Skew: c.skew.Load(), WouldDeny: c.shadow.Load(), StoreErrors: c.store.Load(), Panics: c.panics.Load()}
+	out := Counters{Skew: c.skew.Load(), WouldDeny: c.shadow.Load(), StoreErrors: c.store.Load(), Panics: c.panics.Load(),
+		Visits: c.visits.Load(), Refusals: c.refusals.Load()}
 	for v := range c.requests {
 		for r := range c.requests[v] {
 			if n := c.requests[v][r].Load(); n > 0 {
@@ -82,6 +89,7 @@ func (c Counters) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.Uint64("skew", c.Skew), slog.Uint64("would_deny", c.WouldDeny),
 		slog.Uint64("store_errors", c.StoreErrors), slog.Uint64("panics", c.Panics),
+		slog.Uint64("visits_again", c.Visits), slog.Uint64("refusals_again", c.Refusals),
 	}
 	for _, n := range c.Requests {
 		name := n.Verdict.String()

@@ -130,12 +130,14 @@ type Decision struct {
 	bound     *bound
 	challenge bool    // 401 carries WWW-Authenticate
 	strange   bool    // the name in the path is no route of this policy
+	recalled  bool    // the answer was given before: only the state of told is known
 	refused   Reason  // of a shadowed refusal
 	rules     []*rule // one for each op
 	ops       []limit.Op
 	states    []limit.State
 	told      int // the op that single-valued headers tell of; -1: none
 	names     []byte
+	scratch   []byte
 	path      []byte
 	pem       []byte // a certificate, on the way to its hash
 	writer    writer
@@ -153,7 +155,7 @@ func (d *Decision) reset(b *bound) {
 	*d = Decision{
 		bound: b, told: -1,
 		rules: d.rules[:0], ops: d.ops[:0], states: d.states[:0],
-		names: d.names[:0], path: d.path[:0], pem: d.pem[:0],
+		names: d.names[:0], scratch: d.scratch[:0], path: d.path[:0], pem: d.pem[:0],
 		writer: writer{key: d.writer.key, value: d.writer.value},
 	}
 }
@@ -204,9 +206,13 @@ type Charge struct {
 
 // Charges appends what every limit said, in the order of enforcement: the
 // plan's, the route's, those for every request. It is for people and tests; it
-// allocates. There are none when nothing was asked of the store.
+// allocates. There are none when nothing was asked of the store, and of an answer
+// that was given before only the one that headers tell of.
 func (d *Decision) Charges(dst []Charge) []Charge {
 	for i, r := range d.rules {
+		if d.recalled && i != d.told {
+			continue
+		}
 		dst = append(dst, Charge{Limit: r.limit, Key: string(d.ops[i].Key), Cost: d.ops[i].Cost, State: d.states[i]})
 	}
 	return dst

@@ -44,6 +44,8 @@ type Engine struct {
 	jitter       func() float64
 	state        atomic.Pointer[bound]
 	seen         seenKeys
+	visits       *recall // the answers of requests
+	refusals     *recall // refusals of limits
 	pendings     pendings
 	counters     counters
 	skew         skew
@@ -61,6 +63,8 @@ func New(store limit.Store, o Options) *Engine {
 	if e.now == nil {
 		e.now = time.Now
 	}
+	born := e.now()
+	e.visits, e.refusals = newRecall(maxVisits, born), newRecall(maxRefusals, born)
 	if e.jitter == nil {
 		e.jitter = rand.Float64
 	}
@@ -78,6 +82,7 @@ func (e *Engine) Swap(c *policies.Compiled) error {
 	e.metrics.label(b)
 	b.since = time.Now()
 	e.state.Store(b)
+	e.Forget()
 	return nil
 }
 

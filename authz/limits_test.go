@@ -47,6 +47,7 @@ func TestCascadeIsAllOrNone(t *testing.T) {
 	if got := s.passes(6, "reports", key("sk_a")); got != 2 {
 		t.Fatalf("%d reports passed, want 2", got)
 	}
+	s.engine.Forget() // the refusal, of which only one limit is known
 	d := s.decide("reports", key("sk_a"))
 	if d.Reason != ReasonRate || d.Limit != "reports" || d.Left != 0 || d.Status != 429 {
 		t.Errorf("refused by %q for %v, %d left, status %d; want reports, rate, 0, 429", d.Limit, d.Reason, d.Left, d.Status)

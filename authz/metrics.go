@@ -91,6 +91,9 @@ func (m *metrics) countLimits(d *Decision) {
 	a := m.accounts.of(d)
 	for i, r := range d.rules {
 		s := &d.states[i]
+		if d.recalled && i != d.told {
+			continue // nobody asked about it
+		}
 		switch {
 		case s.Fits:
 		case d.ops[i].Shadow:

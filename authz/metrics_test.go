@@ -69,7 +69,8 @@ func TestMetrics(t *testing.T) {
 		`sluice_requests_total{plan="free",route="search",verdict="deny"}`:                      1,
 		`sluice_rate_limited_total{limit="speed",reason="rate",route="rest",tenant=""}`:         2,
 		`sluice_rate_limited_total{limit="speed",reason="rate",route="search",tenant="globex"}`: 1,
-		`sluice_would_deny_total{limit="watch",reason="rate",route="rest",tenant=""}`:           4,
+		`sluice_would_deny_total{limit="watch",reason="rate",route="rest",tenant=""}`:           3, // one refusal was not asked about
+		`sluice_answers_recalled_total{kind="refusal"}`:                                         1,
 		`sluice_remaining_tokens{limit="speed",tenant="globex"}`:                                3,
 		`sluice_decisions_total{reason="credential",verdict="deny"}`:                            1,
 		`sluice_policy_skew_total`:      1,
