@@ -77,7 +77,7 @@ func (f *diffFields) entries(name string, old, new []string, all string, more Ef
 	case len(old) <= fewEntries && len(new) <= fewEntries:
 		f.add(name, listed(old), listed(new), effects...)
 	default:
-		f.add(name, strconv.Itoa(len(old))+" entries", strconv.Itoa(len(new))+" entries:"+signed(" +", come)+signed(" -", gone), effects...)
+		f.add(name, countOf(len(old)), countOf(len(new))+":"+signed(" +", come)+signed(" -", gone), effects...)
 	}
 }
 
@@ -186,4 +186,12 @@ func words[T fmt.Stringer](list []T) []string {
 		out[i] = e.String()
 	}
 	return out
+}
+
+// countOf is how long a list is.
+func countOf(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return strconv.Itoa(n) + " entries"
 }

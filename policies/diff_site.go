@@ -2,6 +2,7 @@ package policies
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 )
 
@@ -24,11 +25,16 @@ func (d *differ) site() {
 	f.value("retry_after_jitter", percentWord(int64(o.Jitter)), percentWord(int64(n.Jitter)), EffectChanged)
 	f.value("body", string(o.Body), string(n.Body), EffectChanged)
 	f.value("support_url", o.SupportURL, n.SupportURL, EffectChanged)
-	f.value("languages", listed(text(o.Languages)), listed(text(n.Languages)), EffectChanged)
 	for _, lang := range n.Languages {
-		if old, ok := o.Messages[lang]; ok {
-			f.value("messages."+string(lang), old, n.Messages[lang], EffectChanged)
+		f.value("messages."+string(lang), o.Messages[lang], n.Messages[lang], EffectChanged)
+	}
+	for _, lang := range o.Languages {
+		if n.Messages[lang] == "" {
+			f.add("messages."+string(lang), o.Messages[lang], "", EffectChanged)
 		}
+	}
+	if sameSet(text(o.Languages), text(n.Languages)) { // the first is the default
+		f.value("languages", listed(text(o.Languages)), listed(text(n.Languages)), EffectChanged)
 	}
 	d.everybody(ScopeResponses, "responses", f)
 	d.notifications()
@@ -102,7 +108,7 @@ func (d *differ) identity() {
 		d.everybody(ScopeIdentity, "identity", f, EffectRemoved)
 		return
 	}
-	f = sourceFields(d.old.Identity.Sources, d.new.Identity.Sources)
+	f = d.sourceFields(d.old.Identity.Sources, d.new.Identity.Sources)
 	f = append(f, d.outcome("missing", o.Missing, n.Missing)...)
 	f = append(f, d.outcome("invalid", o.Invalid, n.Invalid)...)
 	f = append(f, d.outcome("unlisted", o.Unlisted, n.Unlisted)...)
@@ -135,7 +141,7 @@ func (d *differ) outcome(name string, o, n Outcome) diffFields {
 }
 
 // sourceFields compares where credentials are looked for.
-func sourceFields(old, new []SourceSpec) diffFields {
+func (d *differ) sourceFields(old, new []SourceSpec) diffFields {
 	var f diffFields
 	was := map[string]SourceSpec{}
 	for _, s := range old {
@@ -153,6 +159,9 @@ func sourceFields(old, new []SourceSpec) diffFields {
 		for i := range after {
 			f.value(name+" "+after[i][0], before[i][1], after[i][1], EffectChanged)
 		}
+		if s.JWT != nil {
+			f.verifyKeys(name, d.old.keySets[o.JWT.JWKSFile], d.new.keySets[s.JWT.JWKSFile])
+		}
 	}
 	for _, s := range old {
 		if _, gone := was[sourceName(s)]; gone {
@@ -164,6 +173,33 @@ func sourceFields(old, new []SourceSpec) diffFields {
 		f.add(name+" order", "", "another", EffectMoved)
 	}
 	return f
+}
+
+// verifyKeys compares the keys that signatures are held against. What they are is
+// never shown, for some are secrets.
+func (f *diffFields) verifyKeys(source string, old, new []VerifyKey) {
+	name := func(i int, k VerifyKey) string {
+		if k.ID != "" {
+			return "key " + k.ID
+		}
+		return "key #" + strconv.Itoa(i+1)
+	}
+	names := func(keys []VerifyKey) ([]string, map[string]VerifyKey) {
+		list, by := []string{}, map[string]VerifyKey{}
+		for i, k := range keys {
+			list = append(list, name(i, k))
+			by[list[i]] = k
+		}
+		return list, by
+	}
+	before, was := names(old)
+	after, is := names(new)
+	f.entries(source+" keys", before, after, "", EffectLoosened)
+	for _, k := range after {
+		if o, ok := was[k]; ok && !reflect.DeepEqual(o, is[k]) {
+			f.add(source+" "+k, "", "another", EffectTightened, EffectLoosened)
+		}
+	}
 }
 
 func sourceNames(list []SourceSpec) []string {

@@ -192,3 +192,34 @@ func TestDiffSorted(t *testing.T) {
 		t.Errorf("the places are %s", got)
 	}
 }
+
+// TestDiffOfKeySets: keys that verify tokens come, go and are replaced; none of
+// them is shown (C119).
+func TestDiffOfKeySets(t *testing.T) {
+	t.Parallel()
+	const text = "version: 1\nidentity: {sources: [{jwt: {header: X-T, jwks_file: k.json, issuer: \"https://id.example\", audience: a, tenant_claim: t}}], unlisted: {plan: p}}\nplans: {p: {limits: {x: {per: ip, rate: 1/s, burst: 1}}}}\n"
+	secrets := map[string]string{"a": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LWFhYWFhYQ", "b": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LWJiYmJiYg"}
+	load := func(keys string) *Policy {
+		var list []string
+		for _, k := range strings.Fields(keys) {
+			id, secret, _ := strings.Cut(k, "=")
+			list = append(list, fmt.Sprintf(`{"kty":"oct","kid":%q,"k":%q}`, id, secrets[secret]))
+		}
+		p, ds := Parse("policy.yaml", []byte(text), func(FileName) ([]byte, error) { return []byte(`{"keys":[` + strings.Join(list, ",") + `]}`), nil })
+		if ds.HasErrors() {
+			t.Fatal(ds)
+		}
+		return p
+	}
+	f := func(old, new, want string) {
+		t.Helper()
+		got := told(Diff(load(old), load(new)))
+		if !strings.HasPrefix(got, want) || strings.Contains(got, "c2Vj") || strings.Contains(got, "secret") {
+			t.Errorf("%s to %s: %s", old, new, got)
+		}
+	}
+	f("1=a", "1=a", "0 tenants")
+	f("1=a", "1=a 2=b", `[loosened] identity []; jwt in header X-T of https://id.example keys "key 1" -> "key 1, key 2";`)
+	f("1=a 2=b", "2=b", `[tightened] identity []; jwt in header X-T of https://id.example keys "key 1, key 2" -> "key 2";`)
+	f("1=a", "1=b", `[tightened loosened] identity []; jwt in header X-T of https://id.example key 1 "" -> "another";`)
+}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -59,6 +60,54 @@ func ParseIn(dir, name string, src []byte) (*Policy, Diagnostics) {
 			return names, err
 		},
 	})
+}
+
+// LoadFS is Load for a policy in a file system, such as a revision in a
+// repository. Its name, and those of the files it names, are shown with a prefix.
+// A file with an absolute path, or outside of the file system, cannot be read.
+func LoadFS(fsys fs.FS, name, shown string) (*Policy, Diagnostics) {
+	dir := path.Dir(name)
+	within := func(f string) (string, error) {
+		if p := path.Join(dir, filepath.ToSlash(f)); fs.ValidPath(p) && !path.IsAbs(f) {
+			return p, nil
+		}
+		return "", &fs.PathError{Op: "open", Path: f, Err: errors.New("it is outside of " + shown)}
+	}
+	text, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return &Policy{}, Diagnostics{{Pos: Pos{File: shown + name}, Message: readProblem(err), Rule: ruleRead}}
+	}
+	return parse(shown+name, text, files{
+		dir: shown + dir,
+		read: func(f FileName) ([]byte, error) {
+			p, err := within(string(f))
+			if err != nil {
+				return nil, err
+			}
+			return fs.ReadFile(fsys, p)
+		},
+		glob: func(pattern string) ([]FileName, error) {
+			p, err := within(pattern)
+			if err != nil {
+				return nil, err
+			}
+			found, err := fs.Glob(fsys, p)
+			var names []FileName
+			for _, f := range found {
+				names = append(names, FileName(relative(dir, f)))
+			}
+			return names, err
+		},
+	})
+}
+
+// relative is a path of a file system as a folder of it names it.
+func relative(dir, name string) string {
+	rel, err := filepath.Rel(filepath.FromSlash(dir), filepath.FromSlash(name))
+	if err != nil {
+		panic("BUG: no way from " + dir + " to " + name)
+	}
+	return filepath.ToSlash(rel)
 }
 
 // Parse is Load for a policy in memory. The files it names are read with read;
