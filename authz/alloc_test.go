@@ -69,6 +69,19 @@ func TestOtherCredentialsAllocateNothing(t *testing.T) {
 	f("a certificate", strings.ReplaceAll(strings.Replace(certShop, "CERT", hash, 1), "rate: 1/h, burst: 3", "rate: 1000000/s, burst: 1000000"), 204, cert(pem))
 }
 
+// Nor does one that looks the client up.
+func TestPlacesAllocateNothing(t *testing.T) {
+	s := placedSite(t, strings.Replace(placedPolicy, "window: 3/1h", "window: 1000000/1h", 1))
+	s.quiet()
+	s.head("all", []string{ip("9.1.2.3")}).CopyTo(&s.ctx.Request.Header)
+	if n := testing.AllocsPerRun(1000, func() {
+		s.ctx.Response.Reset()
+		s.handler.serve(&s.ctx)
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
 // Nor does one by a token that is known, whoever it names.
 func TestKnownTokensAllocateNothing(t *testing.T) {
 	s := newTokenSite(t, strings.ReplaceAll(tokenShop, "rate: 1/h", "rate: 1000000/s"))

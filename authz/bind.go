@@ -26,6 +26,8 @@ type bound struct {
 	meters     []meter  // of the tenants, by index
 	planLabels []uint32 // their names in metrics
 	timed      bool     // the time of day matters: to a dialect, a quota, a token
+	country    string   // a limit that counts by country; empty: none does
+	asn        string   // one that counts by autonomous system
 	retries    bool     // a limit counts retries
 	settles    bool     // a limit is settled when requests end
 }
@@ -83,6 +85,7 @@ func bind(c *policies.Compiled) (*bound, error) {
 	b.top = binder.rules(c.Limits)
 	b.timed = b.timed || binder.quota || b.simulates() || slices.Contains(c.Responses.Dialects, policies.DialectXRateLimit)
 	b.retries, b.settles = binder.retries, c.Settles()
+	b.country, b.asn = binder.country, binder.asn
 	if binder.err != nil {
 		return nil, binder.err
 	}
@@ -115,9 +118,11 @@ func (b *bound) checkSize() error {
 type binder struct {
 	done    map[*policies.Limit][]rule
 	sources []source
-	quota   bool  // one of the limits is a quota
-	retries bool  // one counts retries
-	err     error // the first
+	quota   bool   // one of the limits is a quota
+	retries bool   // one counts retries
+	country string // one that counts by country; empty: none does
+	asn     string // one that counts by autonomous system
+	err     error  // the first
 }
 
 func (b *binder) rules(limits []policies.Limit) []rule {
@@ -135,10 +140,23 @@ func (b *binder) rules(limits []policies.Limit) []rule {
 		}
 		b.quota = b.quota || r.op.Kind == limit.Quota
 		b.retries = b.retries || r.op.Kind == limit.Retries
+		b.placed(&limits[i])
 		rules = append(rules, r)
 	}
 	b.done[&limits[0]] = rules
 	return rules
+}
+
+// placed notes what a limit must know of where clients are.
+func (b *binder) placed(l *policies.Limit) {
+	for _, d := range l.Per {
+		switch d.Kind {
+		case policies.DimCountry:
+			b.country = l.Name
+		case policies.DimASN:
+			b.asn = l.Name
+		}
+	}
 }
 
 func (b *binder) tenant(t *policies.Tenant) boundTenant {
@@ -176,7 +194,7 @@ func newDim(d policies.Dim, sources []source) (part dim, known bool) {
 		own = part.field
 	case policies.DimServer:
 		part.field = fieldName(policies.HeaderServer, "")
-	case policies.DimIP, policies.DimRoute, policies.DimGlobal, policies.DimTenant,
+	case policies.DimIP, policies.DimCountry, policies.DimASN, policies.DimRoute, policies.DimGlobal, policies.DimTenant,
 		policies.DimKey, policies.DimUser, policies.DimScope:
 	default:
 		return dim{}, false

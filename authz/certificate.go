@@ -20,7 +20,7 @@ const (
 func (b *bound) identifyCert(value []byte, c client, d *Decision) (identity, bool) {
 	var der []byte
 	var ok bool
-	if d.pem, der, ok = derOf(d.pem[:0], value); !ok {
+	if d.scratch, der, ok = derOf(d.scratch[:0], value); !ok {
 		return b.outcome(b.policy.Identity.Invalid, true, d)
 	}
 	sum := policies.SHA256(sha256.Sum256(der))

@@ -13,7 +13,7 @@ import (
 
 // charge asks the store about every limit of the request, in one step.
 func (e *Engine) charge(req *Request, r *boundRoute, id *identity, c client, d *Decision) {
-	s := subject{client: c, tenant: id.tenant, key: id.key, user: id.user, scope: id.scope, route: r.id, proof: id.proof, req: req}
+	s := subject{client: c, tenant: id.tenant, key: id.key, user: id.user, scope: id.scope, route: r.id, places: e.places.Load(), proof: id.proof, req: req}
 	if len(id.rules)+len(r.rules)+len(d.bound.top) == 0 {
 		return
 	}

@@ -139,7 +139,6 @@ type Decision struct {
 	names     []byte
 	scratch   []byte
 	path      []byte
-	pem       []byte // a certificate, on the way to its hash
 	writer    writer
 	now       time.Time
 	jitter    float64
@@ -155,7 +154,7 @@ func (d *Decision) reset(b *bound) {
 	*d = Decision{
 		bound: b, told: -1,
 		rules: d.rules[:0], ops: d.ops[:0], states: d.states[:0],
-		names: d.names[:0], scratch: d.scratch[:0], path: d.path[:0], pem: d.pem[:0],
+		names: d.names[:0], scratch: d.scratch[:0], path: d.path[:0],
 		writer: writer{key: d.writer.key, value: d.writer.value},
 	}
 }

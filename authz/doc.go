@@ -25,8 +25,8 @@
 // policy in force, at a signal, at a request, and when Watch (watch.go) sees a
 // file change.
 //
-// Rules of the house. Authz stands on floor 2: it imports policies and
-// authz/limit, and never gen. The path of a decision takes no lock of its own,
+// Rules of the house. Authz stands on floor 2: it imports policies,
+// geo and authz/limit, and never gen. The path of a decision takes no lock of its own,
 // allocates nothing of its own, logs nothing and never calls back; what it needs
 // is resolved when a policy is swapped in. Whatever goes wrong in it, a panic
 // included, ends as a Decision. No byte of a credential, user or header value

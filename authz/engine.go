@@ -24,6 +24,8 @@ type Options struct {
 	// WaitsForQuotas tells that the store waits for hard quotas alone, as the
 	// embedded one does for its disk: other decisions then need no deadline.
 	WaitsForQuotas bool
+	// Places say where clients are, until Locate.
+	Places Places
 	// Log gets what nobody asked for: a panic, once. nil: slog.Default.
 	Log *slog.Logger
 	// Now is the clock of X-RateLimit-Reset, of grants, and of how long an
@@ -43,6 +45,7 @@ type Engine struct {
 	now          func() time.Time
 	jitter       func() float64
 	state        atomic.Pointer[bound]
+	places       atomic.Pointer[Places]
 	seen         seenKeys
 	visits       *recall // the answers of requests
 	refusals     *recall // refusals of limits
@@ -57,6 +60,7 @@ type Engine struct {
 // each question's path decides.
 func New(store limit.Store, o Options) *Engine {
 	e := &Engine{store: store, deadline: o.Deadline, quotasWait: o.WaitsForQuotas, log: o.Log, now: o.Now, jitter: o.Jitter, metrics: newMetrics()}
+	e.places.Store(&o.Places)
 	if e.log == nil {
 		e.log = slog.Default()
 	}
@@ -77,6 +81,9 @@ func New(store limit.Store, o Options) *Engine {
 func (e *Engine) Swap(c *policies.Compiled) error {
 	b, err := bind(c)
 	if err != nil {
+		return err
+	}
+	if err := e.places.Load().serve(b); err != nil {
 		return err
 	}
 	e.metrics.label(b)
@@ -143,7 +150,7 @@ func (e *Engine) decideRoute(req *Request, r *boundRoute, d *Decision) {
 	case !ok || !r.admits(&id, d):
 		return
 	case id.simulate != "":
-		d.simulate(req, r, &id, c)
+		d.simulate(req, r, &id, c, e.places.Load())
 		return
 	case req.Exempt:
 		return

@@ -18,9 +18,10 @@ import (
 // is everybody's has its SUBJECT, or LIMIT when that is empty.
 //
 // LIMIT is Limit.ID. SUBJECT is one part for each dimension of `per` that TAG
-// does not already say, joined by commas: ip=192.0.2.7, key=ID, user=HASH,
-// scope=HASH, route=NAME, server=HOST, value=HASH. What falls back to the address
-// says ip=; what falls back to the tenant says nothing, since TAG does.
+// does not already say, joined by commas: ip=192.0.2.7, country=DE, asn=64500,
+// key=ID, user=HASH, scope=HASH, route=NAME, server=HOST, value=HASH. What falls
+// back to the address says ip=; what falls back to the tenant says nothing, since
+// TAG does.
 //
 // No two tuples meet. TAG ends at the first }, LIMIT at the next colon; names are
 // letters, digits, dots, dashes and underscores, and anything else is hashed and
@@ -39,6 +40,7 @@ type subject struct {
 	user   []byte // his name, as it came; empty for who has none
 	scope  []byte // of his token; empty for who has none
 	route  []byte // encoded name
+	places *Places
 	proof  []byte // the field whose credential was found good; empty when none was
 	req    *Request
 }
@@ -94,6 +96,10 @@ func (d *dim) appendPart(dst []byte, s *subject) []byte {
 	switch d.kind {
 	case policies.DimIP:
 		return appendClient(dst, s)
+	case policies.DimCountry:
+		return s.places.appendCountry(dst, s.client)
+	case policies.DimASN:
+		return s.places.appendASN(dst, s.client)
 	case policies.DimKey, policies.DimUser, policies.DimScope:
 		return appendPerson(dst, s, d.kind)
 	case policies.DimRoute:

@@ -328,7 +328,7 @@ func TestSwapRefuses(t *testing.T) {
 		}
 	}
 	f("a kind of limit", func(c *policies.Compiled) { c.Plans[0].Limits[0].Kind = "tides" }, `kind "tides"`)
-	f("a dimension", func(c *policies.Compiled) { c.Plans[0].Limits[0].Per = []policies.Dim{{Kind: policies.DimCountry}} }, `dimension "country"`)
+	f("a dimension", func(c *policies.Compiled) { c.Plans[0].Limits[0].Per = []policies.Dim{{Kind: "moon"}} }, `dimension "moon"`)
 	f("too many", func(c *policies.Compiled) {
 		for i := range limit.MaxOps {
 			l := c.Plans[0].Limits[0]

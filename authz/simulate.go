@@ -5,11 +5,9 @@ import "sluice/authz/limit"
 // simulate answers a key that is there for trying: as if its limit had just been
 // reached and nobody had used the others. No store is asked, so nothing is
 // charged, and whether the store is away makes no difference.
-func (d *Decision) simulate(req *Request, r *boundRoute, id *identity, c client) {
-	s := subject{client: c, tenant: id.tenant, key: id.key, route: r.id, proof: id.proof, req: req}
-	d.addOps(id.rules, &s, true)
-	d.addOps(r.rules, &s, true)
-	d.addOps(d.bound.top, &s, true)
+func (d *Decision) simulate(req *Request, r *boundRoute, id *identity, c client, places *Places) {
+	s := subject{client: c, tenant: id.tenant, key: id.key, route: r.id, places: places, proof: id.proof, req: req}
+	d.gather(r, id, &s, true)
 	d.Limit = id.simulate
 	status := 429
 	for i, rule := range d.rules {

@@ -22,6 +22,8 @@ type serveOptions struct {
 	Datagrams string
 	Store     string
 	Peers     string
+	Countries string
+	ASNs      string
 	Opened    storeOptions
 	Admin     adminOptions
 }
@@ -55,6 +57,8 @@ Every flag is also an environment variable: --store is SLUICE_STORE.`,
 	f.IntVar(&o.Opened.Instances, "instances", 1, "how many services share the Redis: each counts its share of soft quotas alone")
 	f.IntVar(&o.Opened.MaxKeys, "max-keys", 1_000_000, "the most counters that memory and embedded keep")
 	f.DurationVar(&o.Opened.Deadline, "deadline", authz.DefaultDeadline, "how long a decision may wait for Redis; then on_store_down decides")
+	f.StringVar(&o.Countries, "country-db", "", "a country database (.mmdb), for limits that count by country")
+	f.StringVar(&o.ASNs, "asn-db", "", "a database of autonomous systems (.mmdb), for limits that count by asn")
 	f.StringVar(&o.Peers, "peers", "127.0.0.0/8,::1/128", "networks that may ask, with commas between")
 	return c
 }
@@ -102,9 +106,13 @@ func runServe(e *env, o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	source := &policySource{path: o.Policy, tokens: tokens, log: log}
+	source := &policySource{path: o.Policy, tokens: tokens, places: placeFiles{countries: o.Countries, asns: o.ASNs, log: log}, log: log}
 	// The first policy must be good, and its findings are for a person.
 	first, err := source.first(e)
+	if err != nil {
+		return err
+	}
+	places, err := source.places.open()
 	if err != nil {
 		return err
 	}
@@ -118,7 +126,8 @@ func runServe(e *env, o serveOptions) error {
 			log.Error("closing the store", "error", err.Error())
 		}
 	}()
-	engine := authz.New(store.Store, authz.Options{Deadline: store.deadline, WaitsForQuotas: store.disk, Log: log})
+	engine := authz.New(store.Store, authz.Options{Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Log: log})
+	source.engine = engine
 	if err := engine.Swap(first); err != nil {
 		return fmt.Errorf("cannot enforce policy %q: %w", o.Policy, err)
 	}

@@ -10,11 +10,13 @@ import (
 	"sluice/policies"
 )
 
-// policySource is what a running service reads again: its policy, and who may
-// use the admin port.
+// policySource is what a running service reads again: its policy, who may use
+// the admin port, and where clients are.
 type policySource struct {
 	path   string
 	tokens *adminTokens
+	places placeFiles
+	engine *authz.Engine // which looks clients up; set before load
 	log    *slog.Logger
 	latest atomic.Pointer[policies.Policy] // read last, good or not
 	good   atomic.Pointer[policies.Policy] // the last without errors
@@ -36,6 +38,7 @@ func (s *policySource) load() (*policies.Compiled, policies.Diagnostics) {
 	if err := s.tokens.reload(); err != nil {
 		s.log.Error("tokens not loaded: the last good ones hold", "error", err.Error())
 	}
+	s.places.reload(s.engine)
 	p, ds := policies.Load(s.path)
 	s.latest.Store(p)
 	if !ds.HasErrors() {
@@ -51,6 +54,7 @@ func (s *policySource) files() (names, patterns []string) {
 	if s.tokens.file != "" {
 		names = append(names, s.tokens.file)
 	}
+	names = append(names, s.places.files()...)
 	for _, p := range []*policies.Policy{s.latest.Load(), s.good.Load()} {
 		if p != nil {
 			n, g := p.Files()

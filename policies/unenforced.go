@@ -1,7 +1,5 @@
 package policies
 
-import "slices"
-
 // Unenforced finds what this release reads and checks, and that neither the
 // renderer nor the service does yet. A policy with such a finding must not be
 // rendered or served: it would promise what nobody keeps.
@@ -25,15 +23,8 @@ func (f *findings) notYet(path string, keys ...key) {
 	}
 }
 
-// notYetPer reports what the service has no database for; the edge has one.
-func (f *findings) notYetPer(path string, per Per) {
-	geo := slices.ContainsFunc(per, func(d Dim) bool { return d.Kind == DimCountry || d.Kind == DimASN })
-	f.notYet(path, key{"per", geo})
-}
-
 func unenforcedLimits(p *Policy, f *findings) {
 	for path, l := range limitSpecs(p) {
-		f.notYetPer(path, l.Per)
 		f.notYet(path,
 			key{"sync", l.Sync != ""}, key{"notify", l.Notify != nil})
 	}

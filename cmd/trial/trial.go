@@ -3,6 +3,7 @@ package trial
 import (
 	"io"
 	"log/slog"
+	"net/netip"
 	"strconv"
 	"time"
 	"unsafe"
@@ -44,6 +45,7 @@ type Trial struct {
 	events events
 	free   *flight
 	serial uint64
+	visit  *edge.Visit // of the question that is asked
 	out    Outcome
 	fields []edge.Field
 	told   []string          // headers of limits
@@ -63,11 +65,19 @@ func New(c *policies.Compiled, o Options) (*Trial, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	t.engine = authz.New(t.store, authz.Options{Now: t.Now, Log: o.Log, Jitter: func() float64 { return 0 }})
+	t.engine = authz.New(t.store, authz.Options{Places: t.places(), Now: t.Now, Log: o.Log, Jitter: func() float64 { return 0 }})
 	if err := t.engine.Swap(c); err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+// places say where the client of the question is, as the edge sees it.
+func (t *Trial) places() authz.Places {
+	return authz.Places{
+		Country: func(netip.Addr) policies.Country { return t.edge.Place(t.visit).Country },
+		ASN:     func(netip.Addr) (policies.ASN, geo.State) { return t.edge.ASN(t.visit) },
+	}
 }
 
 // Now is the trial's time.
@@ -200,7 +210,9 @@ func (t *Trial) ask(f *flight, mode policies.FailMode) {
 	for i := range t.fields {
 		q.Set(t.nameOf(t.fields[i].Name), bytesOf(t.fields[i].Value))
 	}
+	t.visit = v
 	t.engine.Decide(q, &f.decision)
+	t.visit = nil
 }
 
 // deny tells a request's outcome that ends here.

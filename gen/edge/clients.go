@@ -93,10 +93,10 @@ func (m *Model) fits(v *Visit, set *clientSet) Clients {
 		return ByAll
 	case set.inNetworks(v.Client):
 		return ByNetwork
-	case len(set.Countries) > 0 && slices.Contains(set.Countries, m.place(v).Country),
-		set.UnknownCountry && m.place(v).Country == geo.UnknownCountry:
+	case len(set.Countries) > 0 && slices.Contains(set.Countries, m.Place(v).Country),
+		set.UnknownCountry && m.Place(v).Country == geo.UnknownCountry:
 		return ByCountry
-	case len(set.Continents) > 0 && slices.Contains(set.Continents, m.place(v).Continent):
+	case len(set.Continents) > 0 && slices.Contains(set.Continents, m.Place(v).Continent):
 		return ByContinent
 	case (len(set.ASNs) > 0 || set.UnknownASN) && m.inASNs(v, set):
 		return ByASN
@@ -107,7 +107,7 @@ func (m *Model) fits(v *Visit, set *clientSet) Clients {
 }
 
 func (m *Model) inASNs(v *Visit, set *clientSet) bool {
-	asn, state := m.asn(v)
+	asn, state := m.ASN(v)
 	switch state {
 	case geo.Known:
 		return slices.Contains(set.ASNs, asn)
@@ -117,8 +117,8 @@ func (m *Model) inASNs(v *Visit, set *clientSet) bool {
 	return false
 }
 
-// place is where the client is, looked up once.
-func (m *Model) place(v *Visit) geo.Place {
+// Place is where the client is, looked up once.
+func (m *Model) Place(v *Visit) geo.Place {
 	if v.placed {
 		return v.place
 	}
@@ -141,8 +141,8 @@ func (m *Model) place(v *Visit) geo.Place {
 	return v.place
 }
 
-// asn is the client's autonomous system, if its state is known.
-func (m *Model) asn(v *Visit) (policies.ASN, geo.State) {
+// ASN is the client's autonomous system, if its state is known.
+func (m *Model) ASN(v *Visit) (policies.ASN, geo.State) {
 	switch {
 	case v.Request.ASN != 0:
 		return v.Request.ASN, geo.Known

@@ -32,7 +32,7 @@ func (m *Model) appendKey(dst []byte, l *edgeLimit, v *Visit) []byte {
 			dst = append(append(dst, "route="...), v.Location.Name...)
 			size += len(v.Location.Name)
 		case policies.DimCountry:
-			dst = append(append(dst, "country="...), m.place(v).Country...)
+			dst = append(append(dst, "country="...), m.Place(v).Country...)
 			size += len(dst) - before - len("country=")
 		case policies.DimASN:
 			dst = m.appendASN(dst, v)
@@ -84,7 +84,7 @@ func (v *Visit) clientSize() int {
 
 func (m *Model) appendASN(dst []byte, v *Visit) []byte {
 	dst = append(dst, "asn="...)
-	if asn, state := m.asn(v); state == geo.Known {
+	if asn, state := m.ASN(v); state == geo.Known {
 		return strconv.AppendUint(dst, uint64(asn), 10)
 	} else {
 		return append(dst, state.String()...)
