@@ -111,10 +111,10 @@ func startService(t testing.TB, policy, store string) *service {
 	return startServiceOn(t, "127.0.0.1:0", policy, store)
 }
 
-func startServiceOn(t testing.TB, listen, policy, store string) *service {
+func startServiceOn(t testing.TB, listen, policy, store string, flags ...string) *service {
 	t.Helper()
-	cmd := exec.Command("sluice", "serve", policy, "--listen", listen, "--store", store, "--deadline", "10s", "--datagrams", "127.0.0.1:0",
-		"--admin", "127.0.0.1:0", "--token-file", filepath.Join(t.TempDir(), "token"))
+	cmd := exec.Command("sluice", append([]string{"serve", policy, "--listen", listen, "--store", store, "--deadline", "10s", "--datagrams", "127.0.0.1:0",
+		"--admin", "127.0.0.1:0", "--token-file", filepath.Join(t.TempDir(), "token")}, flags...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
