@@ -4,6 +4,7 @@
 //
 //	saas   an API sold in plans: keys, plans, weights, both fail modes; `make demo` runs it
 //	app    the small application behind the demos
+//	ci          a GitHub workflow, a GitLab pipeline and a git hook around a policy
 //	prometheus  alerts on what the service shows, and their tests
 //	grafana     a dashboard of it
 //	systemd     units of the service, and of rendering when the policy changes
