@@ -4,5 +4,7 @@
 // with the names of what it is given, and decides nothing that a reader of the
 // rendered file would not expect to see decided there.
 //
+// Below pages stand pages for browsers, which html/template fills and escapes.
+//
 // Floor 0: it imports nothing of ours.
 package templates

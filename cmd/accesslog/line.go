@@ -48,7 +48,7 @@ type layout struct {
 }
 
 func newLayout(f *Format, vars *Vars, now time.Time) *layout {
-	l := &layout{format: f, vars: vars, slots: make([]int16, vars.count), parts: make([]int16, len(f.parts)), now: now}
+	l := &layout{format: f, vars: vars, slots: make([]int16, vars.Len()), parts: make([]int16, len(f.parts)), now: now}
 	for i := range l.slots {
 		l.slots[i] = -1
 	}

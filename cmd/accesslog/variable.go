@@ -66,13 +66,13 @@ var coreNames = [coreVars][]string{
 // Vars are the variables that somebody wants to see of each line: those above,
 // and others by their names in NGINX, such as http_x_api_key.
 type Vars struct {
-	names map[string]Var // lower case
-	count int
+	names  map[string]Var // lower case
+	wanted []string       // names of those that are not this package's own
 }
 
 // NewVars knows the variables of this package.
 func NewVars() *Vars {
-	v := &Vars{names: map[string]Var{}, count: int(coreVars)}
+	v := &Vars{names: map[string]Var{}}
 	for i, names := range coreNames {
 		for _, name := range names {
 			v.names[name] = Var(i)
@@ -88,8 +88,8 @@ func (v *Vars) Want(name string) Var {
 	if x, ok := v.names[name]; ok {
 		return x
 	}
-	x := Var(v.count)
-	v.count++
+	x := Var(v.Len())
+	v.wanted = append(v.wanted, name)
 	v.names[name] = x
 	if header, ok := strings.CutPrefix(name, "http_"); ok {
 		for _, alias := range []string{header, strings.ReplaceAll(header, "_", "-")} {
@@ -130,4 +130,15 @@ func isTarget(name string) bool {
 		return true
 	}
 	return false
+}
+
+// Len is how many variables there are: all are below it.
+func (v *Vars) Len() int { return int(coreVars) + len(v.wanted) }
+
+// Name is NGINX's name of a variable.
+func (v *Vars) Name(x Var) string {
+	if x < coreVars {
+		return coreNames[x][0]
+	}
+	return v.wanted[x-coreVars]
 }
