@@ -36,7 +36,7 @@ type engineCollector struct {
 
 	requests, decisions, limited, wouldDeny, remaining *prometheus.Desc
 	seconds, storeErrors, degraded, skew, panics       *prometheus.Desc
-	policy, since, recalled                            *prometheus.Desc
+	policy, since, recalled, breaker, breakerOpened    *prometheus.Desc
 }
 
 func newEngineCollector(e *Engine) *engineCollector {
@@ -44,20 +44,22 @@ func newEngineCollector(e *Engine) *engineCollector {
 		return prometheus.NewDesc("sluice_"+name, help, labels, nil)
 	}
 	return &engineCollector{
-		engine:      e,
-		requests:    desc("requests_total", "Decisions by route, plan and verdict: allow, deny or degraded.", "route", "plan", "verdict"),
-		decisions:   desc("decisions_total", "Decisions by verdict and the reason for it.", "verdict", "reason"),
-		limited:     desc("rate_limited_total", "Requests that a limit refused. The busiest tenants have their own label, the rest is other.", "tenant", "route", "limit", "reason"),
-		wouldDeny:   desc("would_deny_total", "Requests that passed and that a limit in shadow would have refused.", "tenant", "route", "limit", "reason"),
-		remaining:   desc("remaining_tokens", "What the last decision left of a limit, for the busiest tenants.", "tenant", "limit"),
-		seconds:     desc("decision_seconds", "How long decisions took, the store included, holding an answer excluded."),
-		storeErrors: desc("store_errors_total", "Decisions that the store left to the fail mode."),
-		degraded:    desc("store_degraded", "1 when the store has left a decision to the fail mode within the last 10 seconds."),
-		skew:        desc("policy_skew_total", "Questions from a configuration that was rendered from another policy."),
-		panics:      desc("panics_total", "Decisions that a mistake in this program left to the fail mode."),
-		policy:      desc("policy_info", "The policy in force, by its hash; always 1.", "hash", "mode"),
-		recalled:    desc("answers_recalled_total", "Answers given again without asking the store: to a visit that had its answer, or while a refusal is fresh.", "kind"),
-		since:       desc("policy_loaded_timestamp_seconds", "When the policy in force was put in force."),
+		engine:        e,
+		requests:      desc("requests_total", "Decisions by route, plan and verdict: allow, deny or degraded.", "route", "plan", "verdict"),
+		decisions:     desc("decisions_total", "Decisions by verdict and the reason for it.", "verdict", "reason"),
+		limited:       desc("rate_limited_total", "Requests that a limit refused. The busiest tenants have their own label, the rest is other.", "tenant", "route", "limit", "reason"),
+		wouldDeny:     desc("would_deny_total", "Requests that passed and that a limit in shadow would have refused.", "tenant", "route", "limit", "reason"),
+		remaining:     desc("remaining_tokens", "What the last decision left of a limit, for the busiest tenants.", "tenant", "limit"),
+		seconds:       desc("decision_seconds", "How long decisions took, the store included, holding an answer excluded."),
+		storeErrors:   desc("store_errors_total", "Decisions that the store left to the fail mode."),
+		degraded:      desc("store_degraded", "1 when the store has left a decision to the fail mode within the last 10 seconds."),
+		breaker:       desc("store_breaker_state", "Whether the store is asked: 0 yes, 1 by a few to see how it is, 2 no."),
+		breakerOpened: desc("store_breaker_opened_total", "How often the store failed so much that it was not asked for a while."),
+		skew:          desc("policy_skew_total", "Questions from a configuration that was rendered from another policy."),
+		panics:        desc("panics_total", "Decisions that a mistake in this program left to the fail mode."),
+		policy:        desc("policy_info", "The policy in force, by its hash; always 1.", "hash", "mode"),
+		recalled:      desc("answers_recalled_total", "Answers given again without asking the store: to a visit that had its answer, or while a refusal is fresh.", "kind"),
+		since:         desc("policy_loaded_timestamp_seconds", "When the policy in force was put in force."),
 	}
 }
 
@@ -65,7 +67,7 @@ func newEngineCollector(e *Engine) *engineCollector {
 func (c *engineCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.requests, c.decisions, c.limited, c.wouldDeny, c.remaining, c.seconds,
-		c.storeErrors, c.degraded, c.skew, c.panics, c.policy, c.since, c.recalled,
+		c.storeErrors, c.degraded, c.skew, c.panics, c.policy, c.since, c.recalled, c.breaker, c.breakerOpened,
 	} {
 		ch <- d
 	}
@@ -145,6 +147,10 @@ func (c *engineCollector) collectEngine(ch chan<- prometheus.Metric, now time.Ti
 		degraded = 1
 	}
 	gauge(ch, c.degraded, degraded)
+	if b := c.engine.breaker; b != nil {
+		gauge(ch, c.breaker, float64(b.State()))
+		counter(ch, c.breakerOpened, b.Opened())
+	}
 	if b := c.engine.state.Load(); b != nil {
 		gauge(ch, c.policy, 1, b.policy.Hash, string(b.policy.Mode))
 		gauge(ch, c.since, seconds(b.since))

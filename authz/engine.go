@@ -26,6 +26,8 @@ type Options struct {
 	WaitsForQuotas bool
 	// Places say where clients are, until Locate.
 	Places Places
+	// Breaker is the one before the store, to tell how it is; nil: there is none.
+	Breaker *limit.Breaker
 	// Log gets what nobody asked for: a panic, once. nil: slog.Default.
 	Log *slog.Logger
 	// Now is the clock of X-RateLimit-Reset, of grants, and of how long an
@@ -41,6 +43,7 @@ type Engine struct {
 	store        limit.Store
 	deadline     time.Duration
 	quotasWait   bool // and nothing else does
+	breaker      *limit.Breaker
 	log          *slog.Logger
 	now          func() time.Time
 	jitter       func() float64
@@ -59,7 +62,7 @@ type Engine struct {
 // New makes an engine that has no policy yet: until the first Swap the mode in
 // each question's path decides.
 func New(store limit.Store, o Options) *Engine {
-	e := &Engine{store: store, deadline: o.Deadline, quotasWait: o.WaitsForQuotas, log: o.Log, now: o.Now, jitter: o.Jitter, metrics: newMetrics()}
+	e := &Engine{store: store, deadline: o.Deadline, quotasWait: o.WaitsForQuotas, breaker: o.Breaker, log: o.Log, now: o.Now, jitter: o.Jitter, metrics: newMetrics()}
 	e.places.Store(&o.Places)
 	if e.log == nil {
 		e.log = slog.Default()

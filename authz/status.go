@@ -53,7 +53,9 @@ type SkewStatus struct {
 // StoreStatus says how the store does. Degraded: it has left a decision to the
 // fail mode within the last 10 seconds.
 type StoreStatus struct {
-	Kind      string     `json:"kind"`
+	Kind string `json:"kind"`
+	// Breaker is closed, half_open or open; absent for a store that needs none.
+	Breaker   string     `json:"breaker,omitempty"`
 	Degraded  bool       `json:"degraded"`
 	Errors    uint64     `json:"errors"`
 	LastError string     `json:"last_error,omitempty"`
@@ -120,6 +122,9 @@ func (e *Engine) skewStatus() SkewStatus {
 
 func (e *Engine) storeStatus(kind string, now time.Time) StoreStatus {
 	s := StoreStatus{Kind: kind, Degraded: e.storeTrouble.now(now), Errors: e.counters.store.Load()}
+	if e.breaker != nil {
+		s.Breaker = e.breaker.State().String()
+	}
 	if f := e.storeTrouble.last.Load(); f != nil {
 		s.LastError, s.LastAt = f.text, moment(f.at)
 	}

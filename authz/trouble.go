@@ -1,8 +1,11 @@
 package authz
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
+
+	"sluice/authz/limit"
 )
 
 // troubleFor is how long the store counts as degraded after a decision that it
@@ -23,7 +26,11 @@ func (t *trouble) hear(err error, now time.Time) {
 	if old := t.last.Load(); old != nil && now.Sub(old.at) < time.Second {
 		return
 	}
-	t.last.Store(&failure{now, err.Error()})
+	text := err.Error()
+	if old := t.last.Load(); old != nil && errors.Is(err, limit.ErrBreakerOpen) {
+		text = old.text // why it is not asked
+	}
+	t.last.Store(&failure{now, text})
 }
 
 // now tells whether the store has failed just now.

@@ -126,7 +126,7 @@ func runServe(e *env, o serveOptions) error {
 			log.Error("closing the store", "error", err.Error())
 		}
 	}()
-	engine := authz.New(store.Store, authz.Options{Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Log: log})
+	engine := authz.New(store.Store, authz.Options{Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Breaker: store.breaker, Log: log})
 	source.engine = engine
 	if err := engine.Swap(first); err != nil {
 		return fmt.Errorf("cannot enforce policy %q: %w", o.Policy, err)

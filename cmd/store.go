@@ -14,7 +14,8 @@ type openedStore struct {
 	limit.Store
 	kind     string        // what the log says: never the URL, which may hold a password
 	deadline time.Duration // of a decision; 0 for a store that never waits
-	disk     bool          // it waits for hard quotas alone
+	breaker  *limit.Breaker
+	disk     bool // it waits for hard quotas alone
 }
 
 // diskDeadline is how long a hard quota may wait for the disk: less than NGINX
@@ -71,7 +72,10 @@ func openRedis(url string, o storeOptions, log *slog.Logger) (*openedStore, erro
 	if err != nil {
 		log.Warn("store", "warning", "Redis does not answer yet", "error", err.Error())
 	}
+	breaker := limit.NewBreaker(store, limit.BreakerOptions{Changed: func(s limit.BreakerState) {
+		log.Warn("store", "breaker", s.String())
+	}})
 	// Soft quotas are counted here, and written in batches.
-	soft := limit.NewSoft(store, limit.SoftOptions{Instances: o.Instances, MaxKeys: o.MaxKeys})
-	return &openedStore{Store: soft, kind: "redis", deadline: o.Deadline}, nil
+	soft := limit.NewSoft(breaker, limit.SoftOptions{Instances: o.Instances, MaxKeys: o.MaxKeys})
+	return &openedStore{Store: soft, kind: "redis", deadline: o.Deadline, breaker: breaker}, nil
 }
