@@ -17,9 +17,9 @@ import (
 func newInitCmd(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [DIR]",
-		Short: "Write a first policy, and say what to add to NGINX",
-		Long: `Writes DIR/policy.yaml, a small policy to begin with, and says which lines to add
-to NGINX; where DIR holds an nginx.conf, in which file and after which line. DIR
+		Short: "Write a first policy and its tests, and say what to add to NGINX",
+		Long: `Writes DIR/policy.yaml, a small policy to begin with, and DIR/policy_test.yaml,
+its tests, and says which lines to add to NGINX; where DIR holds an nginx.conf, in which file and after which line. DIR
 is the current directory when left out. Nothing that is there is overwritten.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -43,7 +43,13 @@ func runInit(e *env, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeNew(policy, starterPolicy); err != nil {
+	tests := filepath.Join(dir, "policy_test.yaml")
+	for _, name := range []string{policy, tests} {
+		if _, err := os.Lstat(name); err == nil {
+			return fmt.Errorf("cannot write %q: it is there already, and nothing is overwritten", name)
+		}
+	}
+	if err := errors.Join(writeNew(policy, starterPolicy), writeNew(tests, starterTests)); err != nil {
 		return err
 	}
 	p, ds := policies.Parse(policy, []byte(starterPolicy), func(policies.FileName) ([]byte, error) { return nil, fs.ErrNotExist })
@@ -51,8 +57,8 @@ func runInit(e *env, dir string) error {
 		panic("BUG: the first policy is not good: " + ds[0].String())
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: written\n\nCheck it, and render it into the directory of your nginx.conf:\n\n", policy)
-	fmt.Fprintf(&b, "    sluice validate %s\n    sluice render %s --out %s\n\n", policy, policy, filepath.Clean(dir))
+	fmt.Fprintf(&b, "%s: written\n%s: written\n\nCheck the policy, run its tests, and render it into the directory of your nginx.conf:\n\n", policy, tests)
+	fmt.Fprintf(&b, "    sluice validate %s\n    sluice test %s\n    sluice render %s --out %s\n\n", policy, tests, policy, filepath.Clean(dir))
 	if site == nil {
 		b.WriteString(anywhere)
 	} else {

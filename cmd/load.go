@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"sluice/policies"
 )
@@ -66,4 +67,10 @@ func compileLoaded(e *env, p *policies.Policy, ds policies.Diagnostics) (*polici
 		return nil, errNo
 	}
 	return c, nil
+}
+
+// compileQuietly is compileLoaded for verbs whose answer is about something else
+// than the policy: warnings are not printed.
+func compileQuietly(e *env, p *policies.Policy, ds policies.Diagnostics) (*policies.Compiled, error) {
+	return compileLoaded(e, p, slices.DeleteFunc(ds, func(d policies.Diagnostic) bool { return d.Warning }))
 }

@@ -35,6 +35,9 @@ func (p paint) with(code, s string) string {
 
 func (p paint) strong(s string) string { return p.with("1", s) }
 func (p paint) faint(s string) string  { return p.with("2", s) }
+func (p paint) good(s string) string   { return p.with("32", s) }
+func (p paint) bad(s string) string    { return p.with("31", s) }
+func (p paint) warn(s string) string   { return p.with("33", s) }
 
 // effect colours text by what it means: red for tighter, green for looser,
 // yellow for counters that restart.

@@ -30,7 +30,10 @@ func writeText(w io.Writer, ds policies.Diagnostics) error {
 }
 
 // writeJSON writes the findings as one array.
-func writeJSON(w io.Writer, ds policies.Diagnostics) error {
+func writeJSON(w io.Writer, ds policies.Diagnostics) error { return writeIndented(w, findingsOf(ds)) }
+
+// findingsOf are findings as JSON has them.
+func findingsOf(ds policies.Diagnostics) []finding {
 	list := make([]finding, 0, len(ds))
 	for _, d := range ds {
 		f := finding{
@@ -42,8 +45,13 @@ func writeJSON(w io.Writer, ds policies.Diagnostics) error {
 		}
 		list = append(list, f)
 	}
+	return list
+}
+
+// writeIndented writes JSON for people and programs.
+func writeIndented(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(list)
+	return enc.Encode(v)
 }

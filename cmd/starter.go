@@ -40,3 +40,27 @@ routes:
   - {name: login, match: {exact: /login}}
   - {name: site, match: {prefix: /}}
 `
+
+// starterTests are the tests of starterPolicy, which init writes beside it.
+const starterTests = `# Tests of policy.yaml, on a clock of their own. Run them with sluice test.
+policy: policy.yaml
+
+tests:
+  - name: forty requests pass at once, and then twenty a second
+    requests:
+      - {at: 0s, times: 40, ip: 203.0.113.9, url: /, expect: {status: 200}}
+      - {at: 0s, ip: 203.0.113.9, url: /, expect: {status: 429, limit: per_ip, retry_after: 1}}
+      - {at: 0s, ip: 203.0.113.10, url: /, expect: {status: 200}}        # another client
+      - {at: 50ms, ip: 203.0.113.9, url: /, expect: {status: 200}}       # a twentieth of a second later
+
+  - name: who tries many passwords has to wait
+    requests:
+      - {at: 0s, times: 5, url: /login, method: POST, expect: {status: 200, route: login}}
+      - {at: 0s, url: /login, method: POST, expect: {status: 429, limit: login, retry_after: 6}}
+      - {at: 7s, url: /login, method: POST, expect: {status: 200}}
+
+  - name: some networks are refused, and nothing counts a health check
+    requests:
+      - {ip: 192.0.2.7, url: /, expect: {status: 403, by: access, limit: blocked}}
+      - {times: 1000, ip: 192.0.2.7, url: /healthz, expect: {status: 200}}
+`

@@ -240,5 +240,13 @@ func examples() map[reflect.Type]string {
 		reflect.TypeFor[Condition]():  "present, absent, a regular expression or a list of them",
 		reflect.TypeFor[CountRule]():  "units, requests or {status: [401, 4xx]}",
 		reflect.TypeFor[Delay]():      "none, all or a whole number",
+
+		reflect.TypeFor[Offset]():      "a time such as 0s or 30s",
+		reflect.TypeFor[Instant]():     "a moment such as 2026-12-01T09:00:00Z",
+		reflect.TypeFor[Address]():     "an address such as 192.0.2.7",
+		reflect.TypeFor[Target]():      "a target such as /v1/search?q=x",
+		reflect.TypeFor[TestStatus]():  "a status such as 200",
+		reflect.TypeFor[ReasonWord]():  "a reason such as rate",
+		reflect.TypeFor[DeciderWord](): "nginx, access, edge or service",
 	}
 }

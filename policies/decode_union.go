@@ -9,6 +9,7 @@ import (
 
 // complete checks what belongs to one mapping alone, after its keys were read.
 func (d *decoder) complete(n *yaml.Node, v reflect.Value, path string) {
+	d.placed(n, v)
 	switch x := v.Addr().Interface().(type) {
 	case *SourceSpec:
 		d.oneKey(n, v.Type(), path)

@@ -54,6 +54,8 @@ const (
 	ruleURL      = "url"
 	ruleEnv      = "env-name"
 	ruleTimezone = "timezone"
+	ruleInstant  = "instant"
+	ruleTest     = "test"
 	ruleStatus   = "status"
 	ruleNumber   = "number"
 	ruleCount    = "count"

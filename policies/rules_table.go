@@ -36,6 +36,8 @@ func readingRules() []Rule {
 		{ruleURL, "A URL is not absolute, not http or https, or holds a password."},
 		{ruleEnv, "The name of an environment variable is none."},
 		{ruleTimezone, "A time zone is not in the IANA database."},
+		{ruleInstant, "A moment is not written as one."},
+		{ruleTest, "A policy test says what cannot be, or leaves out what it needs."},
 		{ruleStatus, "A status is not one that can stand here."},
 		{ruleNumber, "A whole number is not written in plain digits, or too large."},
 		{ruleCount, "A count is not written in plain digits, or too large to be exact."},

@@ -103,18 +103,21 @@ func NewSoft(inner Store, o SoftOptions) *Soft {
 // Overshoot is how many units of op's quota may pass beyond Max and Overage, at
 // most: what all instances have admitted alone and not yet written. 0 for one
 // instance, which knows all, and where there is no limit.
-func (s *Soft) Overshoot(op *Op) int64 {
-	if s.o.Instances == 1 || op.Max == Unlimited {
+func (s *Soft) Overshoot(op *Op) int64 { return Overshoot(op, s.o.Instances) }
+
+// Overshoot is that of a Soft of so many instances.
+func Overshoot(op *Op, instances int) int64 {
+	if instances <= 1 || op.Max == Unlimited {
 		return 0
 	}
-	return int64(s.o.Instances) * s.share(op)
+	return int64(instances) * shareOf(op, instances)
 }
 
 // share is how many units this instance may have admitted alone and not written.
 // Below 1, every charge is a hard one.
-func (s *Soft) share(op *Op) int64 {
-	return op.max() / 20 / int64(s.o.Instances)
-}
+func (s *Soft) share(op *Op) int64 { return shareOf(op, s.o.Instances) }
+
+func shareOf(op *Op, instances int) int64 { return op.max() / 20 / int64(instances) }
 
 func (s *Soft) now() int64 { return s.o.Now().UnixMicro() }
 

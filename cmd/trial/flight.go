@@ -84,7 +84,7 @@ func (t *Trial) tell(f *flight, by By, status int) {
 		o.fill(&f.decision)
 	}
 	if f.req.Trace != nil {
-		f.req.Trace.fill(o)
+		t.trace(f, o)
 	}
 	f.done(o)
 }
@@ -122,6 +122,7 @@ func (o *Outcome) Header() []edge.Field {
 	}
 	if o.Asked {
 		var resp fasthttp.Response
+		resp.Header.DisableNormalizing() // names are as they are written
 		o.flight.decision.Write(&resp)
 		for _, name := range t.told {
 			put(name, string(resp.Header.Peek(name)))

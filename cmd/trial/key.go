@@ -2,6 +2,8 @@ package trial
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"sluice/gen/edge"
@@ -84,4 +86,24 @@ func (k *Key) show(r *edge.Request) {
 		return
 	}
 	r.Header = append(r.Header[:len(r.Header):len(r.Header)], k.field)
+}
+
+// From says who connects and who the client is. Without a peer the client comes
+// by himself, or, where only trusted proxies may connect, through the first of
+// them, unless the request already says so.
+func From(c *policies.Compiled, r *edge.Request, client, peer netip.Addr) {
+	name := string(c.Client.Header)
+	if c.Client.ProxyProtocol {
+		name = edge.ProxyProtocol
+	}
+	if !peer.IsValid() && c.Client.DenyDirect && len(c.Client.Trusted) > 0 && r.Get(name) == "" {
+		peer = c.Client.Trusted[0].Addr()
+	}
+	if r.Peer = client; !peer.IsValid() || peer == client {
+		return
+	}
+	r.Peer = peer
+	if client.IsValid() && name != "" {
+		r.Header = append(slices.Clip(r.Header), edge.Field{Name: name, Value: client.String()})
+	}
 }

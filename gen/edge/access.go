@@ -42,7 +42,7 @@ func (m *Model) access(v *Visit) {
 	decided := false
 	if m.c.Client.DenyDirect {
 		r := Rule{Name: Direct, Verdict: policies.AccessDeny, Status: 403}
-		if !m.isTrusted(v.Request.Peer) {
+		if !v.Trusted {
 			r.By = ByNetwork
 		}
 		decided = m.link(v, &r, false, decided)

@@ -113,7 +113,7 @@ func (m *Model) rates(v *Visit, ms int64) {
 		exceeded := excess > l.bucket.Burst*1000
 		if v.Trace != nil {
 			v.Trace.Rates = append(v.Trace.Rates, Rate{
-				Limit: l.Name, Key: string(m.key), Bucket: l.bucket, Excess: excess,
+				Limit: l.Name, Key: shownKey(m.key), Bucket: l.bucket, Excess: excess,
 				Delay: l.delay(excess), Exceeded: exceeded, Shadow: l.shadow,
 			})
 		}

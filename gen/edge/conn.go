@@ -34,11 +34,13 @@ func (m *Model) Connect(v *Visit) {
 		c := Conn{Limit: l.Name, Unused: m.unused(v, l), Max: l.Connections, Shadow: l.shadow}
 		if c.Unused == "" {
 			m.key = m.appendKey(m.key[:0], l, v)
-			c.Key = string(m.key)
-			c.Open = l.open[c.Key]
+			c.Open = l.open[string(m.key)]
 			c.Exceeded = c.Open >= l.Connections
 		}
 		if v.Trace != nil {
+			if c.Unused == "" {
+				c.Key = shownKey(m.key)
+			}
 			v.Trace.Conns = append(v.Trace.Conns, c)
 		}
 		switch {
@@ -47,8 +49,9 @@ func (m *Model) Connect(v *Visit) {
 			v.Limit = l.Name
 			m.Leave(v)
 		default:
-			l.open[c.Key] = c.Open + 1
-			v.held = append(v.held, held{l, c.Key})
+			key := string(m.key)
+			l.open[key] = c.Open + 1
+			v.held = append(v.held, held{l, key})
 		}
 	}
 	if v.Limit != "" {

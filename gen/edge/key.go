@@ -1,8 +1,11 @@
 package edge
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"sluice/geo"
 	"sluice/policies"
@@ -123,4 +126,17 @@ func counted(addr netip.Addr, ipv6Prefix int) netip.Prefix {
 		bits = min(bits, ipv6Prefix)
 	}
 	return netip.PrefixFrom(addr, bits).Masked()
+}
+
+// shownKey is a key for people: values of the client may be secrets, and stand in
+// it as the beginning of their hash.
+func shownKey(key []byte) string {
+	parts := strings.Split(string(key), "\t")
+	for i, part := range parts {
+		if value, ok := strings.CutPrefix(part, "value="); ok {
+			sum := sha256.Sum256([]byte(value))
+			parts[i] = "value=~" + hex.EncodeToString(sum[:6])
+		}
+	}
+	return strings.Join(parts, ", ")
 }

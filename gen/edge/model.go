@@ -112,6 +112,9 @@ type Visit struct {
 	// Trace, when it is not nil, is told every step. It costs time.
 	Trace *Trace
 
+	// Peer is who connected, and Trusted whether he may name the client.
+	Peer    netip.Addr
+	Trusted bool
 	// Client is his address after trusted proxies, invalid when there is none, and
 	// Counted the one client that limits take him for.
 	Client  netip.Addr
@@ -190,12 +193,13 @@ func (m *Model) Enter(v *Visit, now time.Time) {
 
 // address finds the client.
 func (m *Model) address(v *Visit) {
-	v.Client = v.Request.Peer.Unmap()
+	v.Peer, v.Trusted = v.Request.Peer, m.isTrusted(v.Request.Peer)
+	v.Client = v.Peer.Unmap()
 	switch {
 	case !v.Client.IsValid():
 	case m.c.Client.ProxyProtocol:
 		v.Client = m.c.ClientAddress(v.Request.Peer, v.Request.all(ProxyProtocol))
-	case m.c.Client.Header != "" && m.isTrusted(v.Request.Peer):
+	case m.c.Client.Header != "" && v.Trusted:
 		v.Client = m.c.ClientAddress(v.Request.Peer, v.Request.all(string(m.c.Client.Header)))
 	}
 	v.Counted = counted(v.Client, m.c.Client.IPv6Prefix)

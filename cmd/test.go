@@ -1,0 +1,304 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/authz"
+	"sluice/cmd/policytest"
+	"sluice/gen"
+	"sluice/policies"
+)
+
+type testOptions struct {
+	Files   []string
+	Format  string
+	Run     string
+	Verbose bool
+	Watch   bool
+	Geo     geoOptions
+}
+
+func newTestCmd(e *env) *cobra.Command {
+	var o testOptions
+	c := &cobra.Command{
+		Use:   "test [FILE...]",
+		Short: "Run the tests of a policy",
+		Long: `Runs tests of policies, through the edge and the service alike, on a clock of
+their own. FILE is policy_test.yaml when left out. Each names its policy:
+
+    policy: policy.yaml
+    tests:
+      - name: a burst passes, the next is refused
+        requests:
+          - {at: 0s, times: 10, key: acme-web, url: /v1/search, expect: {status: 200}}
+          - {at: 0s, key: acme-web, url: /v1/search, expect: {status: 429, limit: speed}}
+
+A failure tells the line, the request, what was expected, what came, and why. At
+the end stands what of the policy no request touches. Exits 1 when a test fails.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Files = args
+			return runTests(c.Context(), e, o)
+		},
+	}
+	c.Flags().StringVar(&o.Format, "format", "text", "text, json or junit")
+	c.Flags().StringVar(&o.Run, "run", "", "only tests that have this in their name")
+	c.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "also name the tests that pass")
+	c.Flags().BoolVar(&o.Watch, "watch", false, "run them again whenever one of the files changes, until interrupted")
+	o.Geo.flags(c.Flags())
+	return c
+}
+
+func runTests(ctx context.Context, e *env, o testOptions) error {
+	switch {
+	case !slices.Contains([]string{"text", "json", "junit"}, o.Format):
+		return usagef("--format %q; want text, json or junit", o.Format)
+	case o.Watch && o.Format != "text":
+		return usagef("--watch is for people; want --format text")
+	case slices.Contains(o.Files, "-"):
+		return usagef("a test file names its policy beside it, so it cannot come from standard input")
+	}
+	if len(o.Files) == 0 {
+		o.Files = []string{"policy_test.yaml"}
+	}
+	if o.Watch {
+		return watchTests(ctx, e, o)
+	}
+	_, _, err := testOnce(e, o)
+	return err
+}
+
+// watchTests runs the tests again whenever something changes, until ctx ends.
+func watchTests(ctx context.Context, e *env, o testOptions) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	names, patterns := o.Files, []string(nil)
+	var failed error
+	authz.Watch(ctx, authz.WatchOptions{
+		Log:   slog.New(slog.NewTextHandler(e.Err, nil)),
+		Files: func() ([]string, []string) { return names, patterns },
+		Changed: func() {
+			fmt.Fprintf(e.Out, "---- %s\n", time.Now().Format(time.TimeOnly))
+			var err error
+			// What cannot be done may be possible after the next change.
+			if names, patterns, err = testOnce(e, o); err != nil && !errors.Is(err, errNo) {
+				fmt.Fprintf(e.Err, "sluice: %v\n", err)
+			}
+			failed = err
+		},
+	})
+	return failed
+}
+
+// testOnce runs all files once, and returns what they were read from, and the
+// patterns in which more may appear.
+func testOnce(e *env, o testOptions) (read, patterns []string, err error) {
+	var opt gen.Options
+	if err := o.Geo.open(&opt); err != nil {
+		return o.Files, nil, err
+	}
+	run := &testRun{e: e, o: o, run: policytest.Options{Geo: opt.Geo, Run: o.Run}, policies: map[string]*testedPolicy{}}
+	for _, file := range o.Files {
+		if err := run.file(file); err != nil {
+			return run.read, run.patterns, err
+		}
+	}
+	if err := run.write(); err != nil {
+		return run.read, run.patterns, err
+	}
+	if run.broken || slices.ContainsFunc(run.reports, func(r *policytest.Report) bool { return r.Failed() > 0 }) {
+		return run.read, run.patterns, errNo
+	}
+	return run.read, run.patterns, nil
+}
+
+// testRun is one run of some files.
+type testRun struct {
+	e        *env
+	o        testOptions
+	run      policytest.Options
+	policies map[string]*testedPolicy
+	reports  []*policytest.Report
+	found    policies.Diagnostics
+	broken   bool // a file or policy has an error
+	read     []string
+	patterns []string
+}
+
+// testedPolicy is a policy that files test, read once.
+type testedPolicy struct {
+	compiled *policies.Compiled // nil: it has errors
+	found    policies.Diagnostics
+}
+
+// file runs one file. What is wrong with it is a finding.
+func (r *testRun) file(name string) error {
+	r.read = append(r.read, name)
+	f, ds := policies.LoadTests(name)
+	if ds.HasErrors() {
+		r.fail(ds)
+		return nil
+	}
+	p, err := r.policy(f.PolicyFile())
+	switch {
+	case err != nil:
+		return err
+	case p.compiled == nil:
+		r.fail(p.found)
+		return nil
+	}
+	report, ds, err := policytest.Run(f, p.compiled, r.run)
+	switch {
+	case err != nil:
+		return err
+	case ds.HasErrors():
+		r.fail(ds)
+	default:
+		r.reports = append(r.reports, report)
+	}
+	return nil
+}
+
+func (r *testRun) fail(ds policies.Diagnostics) {
+	r.broken = true
+	r.found = append(r.found, ds...)
+}
+
+func (r *testRun) policy(name string) (*testedPolicy, error) {
+	if p := r.policies[name]; p != nil {
+		return p, nil
+	}
+	r.read = append(r.read, name)
+	p, ds, err := loadPolicy(r.e, name)
+	if err != nil {
+		return nil, err
+	}
+	c, ds := ready(p, ds)
+	t := &testedPolicy{compiled: c, found: slices.DeleteFunc(ds, func(d policies.Diagnostic) bool { return d.Warning })}
+	names, patterns := p.Files()
+	r.read, r.patterns = append(r.read, names...), append(r.patterns, patterns...)
+	r.policies[name] = t
+	return t, nil
+}
+
+func (r *testRun) write() error {
+	if r.o.Format == "json" {
+		return r.writeJSON()
+	}
+	if err := writeText(r.e.Err, r.found); err != nil {
+		return err
+	}
+	if r.o.Format == "junit" {
+		return writeJUnit(r.e.Out, r.reports, r.found)
+	}
+	return r.writeText()
+}
+
+func (r *testRun) writeText() error {
+	paint := paintFor(r.e)
+	var lines []string
+	for _, report := range r.reports {
+		lines = append(lines, testLines(report, r.o.Verbose, paint)...)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	_, err := io.WriteString(r.e.Out, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+func (r *testRun) writeJSON() error {
+	out := struct {
+		Failed   int                  `json:"failed"`
+		Files    []*policytest.Report `json:"files"`
+		Findings []finding            `json:"findings"`
+	}{Files: r.reports, Findings: findingsOf(r.found)}
+	for _, report := range r.reports {
+		out.Failed += report.Failed()
+	}
+	if out.Files == nil {
+		out.Files = []*policytest.Report{}
+	}
+	return writeIndented(r.e.Out, out)
+}
+
+// testLines are what came of one file, for people.
+func testLines(r *policytest.Report, verbose bool, p paint) []string {
+	var out []string
+	requests := 0
+	took := time.Duration(0)
+	for i := range r.Tests {
+		t := &r.Tests[i]
+		requests, took = requests+t.Requests, took+t.Took
+		if len(t.Failures) == 0 {
+			if verbose {
+				out = append(out, fmt.Sprintf("%s %s %s", p.good("ok  "), t.Name, p.faint("("+plural(t.Requests, "request")+")")))
+			}
+			continue
+		}
+		out = append(out, p.bad("FAIL")+" "+p.strong(t.Name))
+		for j := range t.Failures {
+			out = append(out, failureLines(&t.Failures[j], p)...)
+		}
+		out = append(out, "")
+	}
+	verdict := p.good("ok")
+	if n := r.Failed(); n > 0 {
+		verdict = p.bad(fmt.Sprintf("%d failed", n))
+	}
+	out = append(out, fmt.Sprintf("%s: %s, %s, %s", r.File, verdict, plural(len(r.Tests), "test"), plural(requests, "request")))
+	return append(out, coverageLines(&r.Coverage, p)...)
+}
+
+// failureLines are one failure: where, what, expected, came, why.
+func failureLines(f *policytest.Failure, p paint) []string {
+	const indent = "    "
+	what := f.Request
+	if f.At != "" {
+		what += " at " + f.At
+	}
+	if f.Of > 1 && f.N > 0 {
+		what += fmt.Sprintf(" (%d of %d)", f.N, f.Of)
+	}
+	out := []string{"  " + f.Where + ": " + what}
+	width := 0
+	for _, m := range f.Mismatches {
+		width = max(width, len(m.What))
+	}
+	for _, m := range f.Mismatches {
+		out = append(out, fmt.Sprintf("%s%s  expected %s, came %s", indent, pad(m.What, width), p.good(m.Expected), p.bad(m.Came)))
+	}
+	if f.More > 0 {
+		out = append(out, fmt.Sprintf("%sand %d more of them fail", indent, f.More))
+	}
+	if f.Why != nil {
+		out = append(out, explanationLines(f.Why, p, indent)...)
+	}
+	return out
+}
+
+// coverageLines tell what no request touches.
+func coverageLines(c *policytest.Coverage, p paint) []string {
+	var out []string
+	for _, line := range c.Lines() {
+		for i, l := range wrap(line, pageWidth-4) {
+			indent := "  "
+			if i > 0 {
+				indent = "    "
+			}
+			out = append(out, indent+p.faint(l))
+		}
+	}
+	return out
+}

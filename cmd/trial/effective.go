@@ -1,0 +1,292 @@
+package trial
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/authz/limit"
+	"sluice/policies"
+)
+
+// Effective are the limits that hold for a plan, or for a tenant.
+type Effective struct {
+	Tenant   string  `json:"tenant,omitempty"`
+	Plan     string  `json:"plan"`
+	Priority string  `json:"priority"`
+	Extends  string  `json:"extends,omitempty"`
+	Disabled bool    `json:"disabled,omitempty"`
+	Limits   []Limit `json:"limits"` // the plan's
+	Keys     []KeyOf `json:"keys,omitempty"`
+	Routes   []Limit `json:"route_limits"` // those of routes
+	Every    []Limit `json:"every_request"`
+	// Refused are the routes that the plan may not use.
+	Refused []string `json:"refused_routes"`
+	// Away tells what each asked route does when the store is away.
+	Away []Away `json:"store_away"`
+}
+
+// Limit is one limit with its numbers and where each was said.
+type Limit struct {
+	Name   string  `json:"name"`
+	Route  string  `json:"route,omitempty"`
+	Text   string  `json:"text"` // what it allows
+	Per    string  `json:"per"`
+	Status int     `json:"status"`
+	Shadow bool    `json:"shadow,omitempty"`
+	Said   []Said  `json:"said,omitempty"`
+	Grants []Grant `json:"grants,omitempty"`
+	// Overshoot is how many units a soft quota may let pass beyond its end, with as
+	// many instances as were asked about; nil: it is none.
+	Overshoot *int64   `json:"overshoot,omitempty"`
+	Notes     []string `json:"notes,omitempty"`
+}
+
+// Said is one key of a limit and where it was said.
+type Said struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+	Where string `json:"where"` // file:line
+}
+
+// Grant is what a tenant has besides a quota, from one day to another.
+type Grant struct {
+	Add   int64  `json:"add"`
+	From  string `json:"from"`
+	Until string `json:"until"`
+}
+
+// KeyOf is a key of the tenant that has a plan of its own, or is switched off.
+// Limits are those that it does not share with the tenant's other keys.
+type KeyOf struct {
+	ID       string  `json:"id"`
+	Plan     string  `json:"plan"`
+	Disabled bool    `json:"disabled,omitempty"`
+	Limits   []Limit `json:"limits"`
+}
+
+// Away is what some routes do when the store is away.
+type Away struct {
+	Mode   string   `json:"on_store_down"`
+	Routes []string `json:"routes"`
+}
+
+// EffectiveOf finds the limits of a tenant; when tenant is empty, those of a plan.
+// Instances is how many services share the store.
+func EffectiveOf(p *policies.Policy, c *policies.Compiled, tenant, plan string, instances int) (*Effective, error) {
+	t := -1
+	if tenant != "" {
+		if t = slices.IndexFunc(c.Tenants, func(x policies.Tenant) bool { return x.ID == tenant }); t < 0 {
+			return nil, fmt.Errorf("the policy has no tenant %q", tenant)
+		}
+		own := c.Plans[c.Tenants[t].Plan].Name
+		if plan != "" && plan != own {
+			return nil, fmt.Errorf("tenant %q has plan %q, not %q", tenant, own, plan)
+		}
+		plan = own
+	}
+	i := slices.IndexFunc(c.Plans, func(x policies.Plan) bool { return x.Name == plan })
+	if i < 0 {
+		return nil, fmt.Errorf("the policy has no plan %q", plan)
+	}
+	x := &effective{p: p, c: c, instances: instances}
+	e := &Effective{
+		Tenant: tenant, Plan: plan, Priority: string(c.Plans[i].Priority), Extends: string(p.Plans[policies.Name(plan)].Extends),
+		Limits: x.limits(c.Plans[i].Limits, plan, -1), Every: x.limits(c.Limits, "", -1), Refused: []string{},
+	}
+	if t >= 0 {
+		e.Disabled = c.Tenants[t].Disabled
+		e.Limits = x.limits(c.Tenants[t].Limits, plan, t)
+		e.Keys = x.keys(&c.Tenants[t])
+	}
+	e.Routes = []Limit{}
+	for j := range c.Routes {
+		r := &c.Routes[j]
+		if r.Plans != nil && !r.Plans[i] {
+			e.Refused = append(e.Refused, r.Name)
+			continue
+		}
+		for _, l := range x.limits(r.Limits, "", -1) {
+			l.Route = r.Name
+			e.Routes = append(e.Routes, l)
+		}
+	}
+	e.Away = x.away(i)
+	return e, nil
+}
+
+type effective struct {
+	p         *policies.Policy
+	c         *policies.Compiled
+	instances int
+}
+
+func (x *effective) keys(t *policies.Tenant) []KeyOf {
+	var out []KeyOf
+	for i := range t.Keys {
+		k := &t.Keys[i]
+		if k.Plan == t.Plan && !k.Disabled {
+			continue
+		}
+		own := x.c.Plans[k.Plan].Name
+		out = append(out, KeyOf{ID: k.ID, Plan: own, Disabled: k.Disabled, Limits: x.keyLimits(k, t, own)})
+	}
+	return out
+}
+
+// keyLimits are the limits of a key that are its own plan's; the others are the
+// tenant's.
+func (x *effective) keyLimits(k *policies.Key, t *policies.Tenant, own string) []Limit {
+	var limits []policies.Limit
+	for i := range k.Limits {
+		l := &k.Limits[i]
+		if !slices.ContainsFunc(t.Limits, func(o policies.Limit) bool { return o.ID == l.ID && LimitText(&o) == LimitText(l) && o.Wait == l.Wait }) {
+			limits = append(limits, *l)
+		}
+	}
+	return x.limits(limits, own, -1)
+}
+
+func (x *effective) limits(limits []policies.Limit, plan string, tenant int) []Limit {
+	out := make([]Limit, 0, len(limits))
+	for i := range limits {
+		out = append(out, x.limit(&limits[i], plan, tenant))
+	}
+	return out
+}
+
+// limit is one limit; plan is empty for those outside of plans, which say all
+// about themselves.
+func (x *effective) limit(l *policies.Limit, plan string, tenant int) Limit {
+	out := Limit{Name: l.Name, Text: LimitText(l), Per: PerText(l.Per), Status: l.Status, Shadow: l.Shadow, Notes: notes(l)}
+	if out.Status == 0 {
+		out.Status = 429
+	}
+	for _, g := range l.Grants {
+		out.Grants = append(out.Grants, Grant{g.Add, dateText(g.From), dateText(g.Until)})
+	}
+	if l.Soft {
+		over := limit.Overshoot(&limit.Op{Kind: limit.Quota, Max: quotaMax(l), Overage: l.Overage}, x.instances)
+		out.Overshoot = &over
+	}
+	if plan == "" {
+		return out
+	}
+	for _, o := range x.p.Origins(plan, l.Name, tenant) {
+		from := "plan " + o.Plan
+		switch {
+		case o.Override:
+			from = "override of " + x.c.Tenants[tenant].ID
+		case o.Plan != plan:
+			from += ", extended"
+		}
+		value := valueOf(l, o.Key)
+		if value == "" {
+			continue // no number of the limit
+		}
+		out.Said = append(out.Said, Said{Key: o.Key, Value: value, From: from, Where: fmt.Sprintf("%s:%d", o.Pos.File, o.Pos.Line)})
+	}
+	return out
+}
+
+func quotaMax(l *policies.Limit) int64 {
+	if l.Quota.Unlimited {
+		return limit.Unlimited
+	}
+	return l.Quota.Limit
+}
+
+// valueOf is a key of a limit as the language writes it.
+func valueOf(l *policies.Limit, key string) string {
+	switch key {
+	case "per":
+		return PerText(l.Per)
+	case "rate", "retries":
+		return RateText(l.Rate)
+	case "burst":
+		return strconv.FormatInt(l.Burst, 10)
+	case "wait":
+		return DurationText(l.Wait)
+	case "window":
+		return fmt.Sprintf("%d/%s", l.Window.Limit, DurationText(l.Window.Length))
+	case "algorithm":
+		return string(l.Algorithm)
+	case "quota":
+		return QuotaText(l.Quota)
+	case "timezone":
+		return l.Zone.String()
+	case "anchor_day":
+		return strconv.Itoa(l.AnchorDay)
+	case "accounting":
+		return map[bool]string{true: "soft", false: "hard"}[l.Soft]
+	case "overage":
+		return strconv.FormatInt(l.Overage, 10)
+	case "concurrency":
+		return strconv.FormatInt(l.Concurrency, 10)
+	case "lease":
+		return DurationText(l.Lease)
+	case "status":
+		return strconv.Itoa(l.Status)
+	case "mode":
+		return map[bool]string{true: "shadow", false: "enforce"}[l.Shadow]
+	case "sync":
+		return map[bool]string{true: "leased", false: ""}[l.Leased]
+	case "reserve":
+		return fmt.Sprintf("{high: %d%%, normal: %d%%}", l.Reserve.High, l.Reserve.Normal)
+	}
+	return ""
+}
+
+// notes are what a limit does that its numbers do not say.
+func notes(l *policies.Limit) []string {
+	var out []string
+	if l.Kind == policies.KindWindow && l.Algorithm == policies.AlgorithmSliding {
+		out = append(out, "a burst across the edge of two windows can reach 2x")
+	}
+	if l.Wait > 0 {
+		out = append(out, "holds a request for up to "+DurationText(l.Wait)+" instead of refusing it")
+	}
+	if l.Overage > 0 {
+		out = append(out, "then "+strconv.FormatInt(l.Overage, 10)+" units of overage pass, counted apart")
+	}
+	if l.Shadow {
+		out = append(out, "in shadow: counts and never refuses")
+	}
+	return out
+}
+
+// PerText is what a limit counts by, as people say it.
+func PerText(per []policies.Dim) string {
+	if len(per) == 1 && per[0].Kind == policies.DimGlobal {
+		return "everybody together"
+	}
+	words := make([]string, len(per))
+	for i, d := range per {
+		words[i] = strings.TrimSpace(string(d.Kind) + " " + d.Name)
+	}
+	return strings.Join(words, " and ")
+}
+
+func dateText(d policies.Date) string {
+	return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+}
+
+// away tells what the routes of a plan do when the store is away, by fail mode.
+func (x *effective) away(plan int) []Away {
+	routes := map[policies.FailMode][]string{}
+	for i := range x.c.Routes {
+		if r := &x.c.Routes[i]; r.Asked && (r.Plans == nil || r.Plans[plan]) {
+			routes[r.OnStoreDown] = append(routes[r.OnStoreDown], r.Name)
+		}
+	}
+	var out []Away
+	for _, mode := range []policies.FailMode{policies.FailOpen, policies.FailClosed, policies.FailLocal} {
+		if len(routes[mode]) > 0 {
+			out = append(out, Away{string(mode), routes[mode]})
+		}
+	}
+	return out
+}

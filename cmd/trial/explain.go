@@ -1,0 +1,511 @@
+package trial
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/authz"
+	"sluice/authz/limit"
+	"sluice/gen/edge"
+	"sluice/policies"
+)
+
+// Mark is what a step came to.
+type Mark string
+
+// The marks of steps.
+const (
+	Told    Mark = "told"    // a fact
+	Passes  Mark = "passes"  // it looked at the request and lets it pass
+	Refuses Mark = "refuses" // it refuses
+	Would   Mark = "would"   // it would refuse, but for a mode: shadow
+	Skipped Mark = "skipped" // it does not concern the request
+)
+
+// Step is one step of a request's way, for people and programs.
+type Step struct {
+	Stage string `json:"stage"` // client, location, access, edge, service, identity, plan, route, limit or answer
+	Name  string `json:"name,omitempty"`
+	Mark  Mark   `json:"mark"`
+	Text  string `json:"text"`
+	// Of limits: the counter's name, what the request weighs, and what is left.
+	Key       string `json:"key,omitempty"`
+	Cost      int64  `json:"cost,omitempty"`
+	Remaining *int64 `json:"remaining,omitempty"`
+}
+
+// Explanation is the whole way of one request.
+type Explanation struct {
+	Method  string            `json:"method"`
+	URL     string            `json:"url"`
+	At      time.Time         `json:"at"`
+	Steps   []Step            `json:"steps"`
+	Status  int               `json:"status"`
+	Denied  bool              `json:"denied"`
+	By      string            `json:"by,omitempty"`
+	Reason  string            `json:"reason,omitempty"`
+	Limit   string            `json:"limit,omitempty"`
+	Headers map[string]string `json:"headers"`
+	// Header are the same in their order.
+	Header []edge.Field `json:"-"`
+	// Delay is for how long the request is held, in seconds.
+	Delay float64 `json:"delay,omitempty"`
+}
+
+// Explain puts a trace into words.
+func (t *Trial) Explain(tr *Trace) *Explanation {
+	o := &tr.Outcome
+	x := &explainer{trial: t, tr: tr, o: o}
+	x.client()
+	x.location()
+	if o.By != ByNGINX && o.Location != nil {
+		x.access()
+		x.edge()
+		x.service()
+	}
+	x.answer()
+	e := &Explanation{
+		Method: tr.Method, URL: tr.URI, At: o.At, Steps: x.steps, Status: o.Status, Denied: o.Denied,
+		By: o.By.String(), Reason: o.Reason, Limit: o.Limit, Headers: map[string]string{}, Header: tr.Header, Delay: o.Delay().Seconds(),
+	}
+	if e.Method == "" {
+		e.Method = "GET"
+	}
+	for _, f := range tr.Header {
+		e.Headers[f.Name] = f.Value
+	}
+	return e
+}
+
+type explainer struct {
+	trial *Trial
+	tr    *Trace
+	o     *Outcome
+	steps []Step
+}
+
+func (x *explainer) add(stage, name string, mark Mark, format string, args ...any) *Step {
+	x.steps = append(x.steps, Step{Stage: stage, Name: name, Mark: mark, Text: fmt.Sprintf(format, args...)})
+	return &x.steps[len(x.steps)-1]
+}
+
+func (x *explainer) client() {
+	c, v := &x.trial.policy.Client, &x.tr.Visit
+	if !v.Client.IsValid() {
+		x.add("client", "", Told, "has no address: it came through a unix socket")
+		return
+	}
+	how := "the peer itself; the policy trusts no proxy"
+	switch {
+	case v.Client != v.Peer.Unmap() && c.ProxyProtocol:
+		how = fmt.Sprintf("named by the PROXY line of %s, a trusted proxy", v.Peer)
+	case v.Client != v.Peer.Unmap():
+		how = fmt.Sprintf("named in %s by %s, a trusted proxy", c.Header, v.Peer)
+	case v.Trusted:
+		how = fmt.Sprintf("the peer itself, a trusted proxy that names nobody in %s", c.Header)
+	case c.Header != "":
+		how = "the peer itself, which is no trusted proxy"
+	}
+	x.add("client", v.Client.String(), Told, "%s", how)
+	if v.Counted != netip.PrefixFrom(v.Client, v.Client.BitLen()) {
+		x.add("client", "", Told, "limits count %s as one client", strings.TrimSuffix(v.Counted.String(), "/32"))
+	}
+}
+
+func (x *explainer) location() {
+	v, o := &x.tr.Visit, x.o
+	switch {
+	case o.By == ByNGINX:
+		x.add("location", "", Refuses, "NGINX cannot read the target and answers 400")
+		return
+	case o.Location == nil:
+		x.add("location", "", Told, "no route of the policy is for %s: nothing of Sluice applies", x.tr.Edge.Path)
+		return
+	}
+	x.add("location", o.Location.Name, Told, "%s takes %s%s", matchOf(o.Location), x.tr.Edge.Path, onHost(o.Location, v.Host))
+	if o.Location.Exempt {
+		x.add("location", "", Told, "the route is exempt: no rule, no limit, no question")
+	}
+}
+
+// matchOf is a route's match in words.
+func matchOf(r *policies.Route) string {
+	switch r.Kind {
+	case policies.MatchExact:
+		return "exact " + r.Path
+	case policies.MatchPrefix:
+		return "prefix " + r.Path
+	}
+	return "regex " + r.Regex.Source
+}
+
+func onHost(r *policies.Route, host string) string {
+	if len(r.Hosts) == 0 {
+		return ""
+	}
+	return " on " + host
+}
+
+func (x *explainer) access() {
+	c := x.trial.policy
+	asked := map[string]bool{}
+	decided := ""
+	for i := range x.tr.Edge.Rules {
+		r := &x.tr.Edge.Rules[i]
+		asked[r.Name] = true
+		switch {
+		case r.Decides:
+			mark := Passes
+			if r.Verdict == policies.AccessDeny {
+				mark = Refuses
+			}
+			if r.Shadow {
+				mark = Would
+			}
+			x.add("access", r.Name, mark, "fits by %s: %s", r.By, verdictOf(r))
+			decided = r.Name
+		case !r.Fits() && r.By == "":
+			x.add("access", r.Name, Skipped, "the client is not meant")
+		case !r.Fits():
+			x.add("access", r.Name, Skipped, "`when` does not hold: %s", r.Unmet)
+		case decided != "":
+			x.add("access", r.Name, Skipped, "would fit, but %s has decided", decided)
+		default:
+			x.add("access", r.Name, Would, "fits by %s: %s, in shadow", r.By, verdictOf(r))
+		}
+	}
+	for i := range c.Access {
+		if name := edge.RuleName(&c.Access[i]); !asked[name] && !x.o.Location.Exempt {
+			x.add("access", name, Skipped, "is for other routes")
+		}
+	}
+}
+
+func verdictOf(r *edge.Rule) string {
+	switch r.Verdict {
+	case policies.AccessExempt:
+		return "no limit counts the client"
+	case policies.AccessAllow:
+		return "allowed, and counted"
+	}
+	if r.Status == 444 {
+		return "the connection is closed"
+	}
+	return "denied with " + strconv.Itoa(r.Status)
+}
+
+func (x *explainer) edge() {
+	if x.o.By == ByAccess {
+		if len(x.o.Location.Edge) > 0 {
+			x.add("edge", "", Skipped, "edge limits do not count what an access rule refuses")
+		}
+		return
+	}
+	refused := false
+	for i := range x.tr.Edge.Rates {
+		x.rate(&x.tr.Edge.Rates[i], &refused)
+	}
+	for i := range x.tr.Edge.Conns {
+		x.conn(&x.tr.Edge.Conns[i], &refused)
+	}
+	if d := x.o.EdgeDelay; d > 0 {
+		x.add("edge", "", Told, "the request is held for %s", d)
+	}
+	c := x.trial.policy
+	for i := range c.Edge {
+		if !slices.Contains(x.o.Location.Edge, i) && !x.o.Location.Exempt {
+			x.add("edge", c.Edge[i].Name, Skipped, "is for other routes")
+		}
+	}
+}
+
+func (x *explainer) rate(r *edge.Rate, refused *bool) {
+	if r.Unused != "" {
+		x.add("edge", r.Limit, Skipped, "%s", r.Unused)
+		return
+	}
+	held := (r.Excess + 999) / 1000
+	s := x.add("edge", r.Limit, Passes, "%s of %d at once, %s", strconv.FormatInt(min(held+1, r.Bucket.Burst+2), 10), r.Bucket.Burst+1, perTime(r.Bucket))
+	s.Key = r.Key
+	switch {
+	case *refused:
+		s.Mark, s.Text = Skipped, s.Text+"; another limit has refused"
+	case r.Exceeded && r.Shadow:
+		s.Mark, s.Text = Would, fmt.Sprintf("over %d at once, %s; in shadow", r.Bucket.Burst+1, perTime(r.Bucket))
+	case r.Exceeded:
+		*refused = true
+		s.Mark, s.Text = Refuses, fmt.Sprintf("over %d at once, %s", r.Bucket.Burst+1, perTime(r.Bucket))
+	case r.Delay > 0 && !r.Shadow:
+		s.Text += fmt.Sprintf("; wants it held for %s", r.Delay)
+	}
+}
+
+func perTime(b edge.Bucket) string {
+	if b.Minute {
+		return strconv.FormatInt(b.Requests, 10) + "/m"
+	}
+	return strconv.FormatInt(b.Requests, 10) + "/s"
+}
+
+func (x *explainer) conn(c *edge.Conn, refused *bool) {
+	if c.Unused != "" {
+		x.add("edge", c.Limit, Skipped, "%s", c.Unused)
+		return
+	}
+	s := x.add("edge", c.Limit, Passes, "%d of %d under way", c.Open+1, c.Max)
+	s.Key = c.Key
+	switch {
+	case *refused:
+		s.Mark, s.Text = Skipped, "another limit has refused"
+	case c.Exceeded:
+		*refused = !c.Shadow
+		s.Mark, s.Text = Refuses, fmt.Sprintf("%d are under way, which is all", c.Max)
+		if c.Shadow {
+			s.Mark, s.Text = Would, s.Text+"; in shadow"
+		}
+	}
+}
+
+func (x *explainer) service() {
+	o := x.o
+	switch {
+	case o.By == ByAccess, o.By == ByEdge:
+		x.add("service", "", Skipped, "is not asked: the request ends at the edge")
+		return
+	case x.tr.Preflight:
+		x.add("service", "", Skipped, "is not asked about a CORS preflight")
+		return
+	case !o.Asked && o.Location.Exempt:
+		return
+	case !o.Asked:
+		x.add("service", "", Skipped, "is not asked: no rule of it concerns the route")
+		return
+	}
+	x.identity()
+	x.plan()
+	x.route()
+	x.limits()
+}
+
+func (x *explainer) identity() {
+	c, o := x.trial.policy, x.o
+	if c.Identity == nil {
+		x.add("identity", "", Told, "the policy identifies nobody: the client is his address")
+		return
+	}
+	first := true
+	for i := range c.Identity.Sources {
+		name := sourceName(&c.Identity.Sources[i])
+		switch shown := x.tr.Shown[i]; {
+		case !shown:
+			x.add("identity", name, Skipped, "is not shown")
+		case !first:
+			x.add("identity", name, Skipped, "is shown, but an earlier one decides")
+		default:
+			first = false
+			x.shown(name)
+		}
+	}
+	if first {
+		switch {
+		case o.Tenant != "" || o.Reason != "credential" && c.Identity.Login != nil:
+			x.add("identity", "auth_request", Told, "your own authenticator names %s", orNobody(o.Tenant))
+		default:
+			x.add("identity", "missing", markOf(o.Reason == "credential"), "no credential is shown: %s", outcomeOf(c, c.Identity.Missing))
+		}
+	}
+}
+
+// shown is a credential that decides.
+func (x *explainer) shown(name string) {
+	c, o := x.trial.policy, x.o
+	switch {
+	case o.Tenant == "":
+		x.add("identity", name, markOf(o.Reason == "credential"), "is shown, and is nobody's: %s", outcomeOf(c, c.Identity.Invalid))
+	case o.Reason == "disabled":
+		x.add("identity", name, Refuses, "is %s, and switched off", ownerOf(o))
+	case o.Reason == "address":
+		x.add("identity", name, Refuses, "is %s, and does not count from this address", ownerOf(o))
+	default:
+		x.add("identity", name, Told, "is %s", ownerOf(o))
+	}
+}
+
+func ownerOf(o *Outcome) string {
+	if o.Key != "" {
+		return "key " + o.Key + " of tenant " + o.Tenant
+	}
+	return "tenant " + o.Tenant
+}
+
+func orNobody(name string) string {
+	if name == "" {
+		return "nobody"
+	}
+	return "tenant " + name
+}
+
+func outcomeOf(c *policies.Compiled, o policies.Outcome) string {
+	if o.Plan < 0 {
+		return "denied with " + strconv.Itoa(o.Status)
+	}
+	return "plan " + c.Plans[o.Plan].Name + ", counted by address"
+}
+
+func markOf(refuses bool) Mark {
+	if refuses {
+		return Refuses
+	}
+	return Told
+}
+
+func sourceName(s *policies.Source) string {
+	if s.Kind == policies.SourceCert {
+		return "client_cert"
+	}
+	name := edge.CarrierName(s.Carrier) + " " + s.Name
+	if s.Scheme != "" {
+		name += ": " + s.Scheme
+	}
+	if s.Prefix != "" {
+		name += " " + s.Prefix + "…"
+	}
+	return name
+}
+
+func (x *explainer) plan() {
+	if x.o.Plan == "" {
+		return
+	}
+	text := "priority " + string(x.o.Priority)
+	for i := range x.trial.policy.Tenants {
+		if t := &x.trial.policy.Tenants[i]; t.ID == x.o.Tenant && x.trial.policy.Plans[t.Plan].Name != x.o.Plan {
+			text += "; the key's own, tenant " + t.ID + " has " + x.trial.policy.Plans[t.Plan].Name
+		}
+	}
+	x.add("plan", x.o.Plan, Told, "%s", text)
+}
+
+func (x *explainer) route() {
+	o := x.o
+	switch {
+	case o.Route == "" && o.Reason == "":
+		x.add("route", "", Told, "no route takes this method here: allowed, and not counted")
+		return
+	case o.Route == "":
+		return
+	}
+	text := "costs " + plural(o.Cost, "unit")
+	if o.Route != o.Location.Name {
+		text = "takes the method, which " + o.Location.Name + " does not; " + text
+	}
+	if o.Reason == "plan" {
+		text += "; plan " + orNone(o.Plan) + " may not use it"
+	}
+	x.add("route", o.Route, markOf(o.Reason == "plan"), "%s", text)
+}
+
+func orNone(name string) string {
+	if name == "" {
+		return "none"
+	}
+	return name
+}
+
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.FormatInt(n, 10) + " " + what + "s"
+}
+
+func (x *explainer) limits() {
+	o := x.o
+	switch {
+	case o.Err != nil:
+		x.add("limit", "", Told, "the store gave no answer: %s", o.Err)
+		return
+	case o.Exempt:
+		x.add("limit", "", Skipped, "access rule %s exempts the client", o.Rule)
+		return
+	case len(x.tr.Charges) == 0 && o.Reason == "":
+		x.add("limit", "", Skipped, "no limit of the service concerns the request")
+	}
+	for i := range x.tr.Charges {
+		x.charge(&x.tr.Charges[i])
+	}
+	if o.Hold > 0 {
+		x.add("limit", "", Told, "the answer is held for %s, until tokens come", o.Hold)
+	}
+}
+
+func (x *explainer) charge(c *authz.Charge) {
+	o, s := x.o, &c.State
+	step := x.add("limit", c.Limit.Name, Passes, "%s: takes %s, %s left", LimitText(c.Limit), amount(c), left(s.Remaining))
+	step.Key, step.Cost = c.Key, c.Cost
+	if s.Remaining != limit.Unlimited {
+		step.Remaining = &s.Remaining
+	}
+	switch {
+	case c.Limit.Shadow && !s.Fits:
+		step.Mark, step.Text = Would, fmt.Sprintf("%s: has no room for %s; in shadow", LimitText(c.Limit), amount(c))
+	case !s.Fits && (o.Limit == c.Limit.Name || o.WouldLimit == c.Limit.Name):
+		step.Mark = Refuses
+		step.Text = fmt.Sprintf("%s: has no room for %s, %s left%s", LimitText(c.Limit), amount(c), left(s.Remaining), waitText(s.Wait))
+		if !o.Denied {
+			step.Mark, step.Text = Would, step.Text+"; in shadow"
+		}
+	case !s.Fits:
+		step.Mark = Refuses
+		step.Text = fmt.Sprintf("%s: has no room either, %s left", LimitText(c.Limit), left(s.Remaining))
+	case o.Denied && c.Limit.Kind != policies.KindRetries:
+		step.Mark = Skipped
+		step.Text = fmt.Sprintf("%s: has room, %s left, and is not charged", LimitText(c.Limit), left(s.Remaining))
+	}
+}
+
+func amount(c *authz.Charge) string {
+	if c.Limit.Requests || c.Limit.Kind == policies.KindConcurrency || c.Limit.Kind == policies.KindRetries {
+		return plural(c.Cost, "request")
+	}
+	return plural(c.Cost, "unit")
+}
+
+func left(n int64) string {
+	if n == limit.Unlimited {
+		return "no end"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func waitText(d time.Duration) string {
+	switch {
+	case d == limit.Never:
+		return "; it can never hold so much"
+	case d > 0:
+		return "; fits in " + d.Round(time.Millisecond).String()
+	}
+	return ""
+}
+
+func (x *explainer) answer() {
+	o := x.o
+	switch {
+	case o.Denied && o.Status == 444:
+		x.add("answer", "444", Refuses, "the connection is closed without one")
+	case o.Denied && o.Limit != "":
+		x.add("answer", strconv.Itoa(o.Status), Refuses, "%s: %s", o.Reason, o.Limit)
+	case o.Denied:
+		x.add("answer", strconv.Itoa(o.Status), Refuses, "%s", orNone(o.Reason))
+	case o.Degraded:
+		x.add("answer", "", Passes, "the application's: the fail mode is open")
+	case o.Would != "":
+		x.add("answer", "", Passes, "the application's; in shadow it would be refused: %s %s", o.Would, o.WouldLimit)
+	default:
+		x.add("answer", "", Passes, "the application's")
+	}
+}
