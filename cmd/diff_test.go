@@ -1,11 +1,15 @@
 package cmd
 
 import (
+	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"sluice/policies"
 )
 
 func TestCode(t *testing.T) {
@@ -49,6 +53,42 @@ func TestGroup(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 12345: "12,345", 1234567: "1,234,567"} {
 		if got := group(n); got != want {
 			t.Errorf("group(%d) = %s", n, got)
+		}
+	}
+}
+
+// TestDiffTellsNoSecret: no form of a difference holds the hash of a key (C119),
+// and ids that look like numbers stay as they are written (C107).
+func TestDiffTellsNoSecret(t *testing.T) {
+	t.Parallel()
+	policy := func(hash, plan string) *policies.Policy {
+		p, ds := policies.Parse("policy.yaml", []byte("version: 1\nidentity: {sources: [{api_key: {header: X-Key}}]}\n"+
+			"plans: {a: {limits: {x: {per: key, rate: 1/s, burst: 1}}}, b: {extends: a}}\n"+
+			"tenants: [{id: 00123, plan: "+plan+", keys: [{id: 0x10, sha256: "+strings.Repeat(hash, 16)+"}]}, {id: 1e3, plan: a}]\n"), nil)
+		if ds.HasErrors() {
+			t.Fatal(ds)
+		}
+		return p
+	}
+	d := policies.Diff(policy("aff8", "a"), policy("27e9", "b"))
+	for name, write := range map[string]func(io.Writer) error{
+		"text":     func(w io.Writer) error { return writeDiffText(w, false, diffOptions{Old: "o", New: "n"}, d) },
+		"json":     func(w io.Writer) error { return writeDiffJSON(w, diffOptions{}, d) },
+		"markdown": func(w io.Writer) error { return writeDiffMarkdown(w, diffOptions{}, d) },
+	} {
+		var out bytes.Buffer
+		if err := write(&out); err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"aff8", "27e9"} {
+			if strings.Contains(out.String(), secret) {
+				t.Errorf("%s holds a hash:\n%s", name, out.String())
+			}
+		}
+		for _, want := range []string{"00123", "00123/0x10", "credential"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s does not hold %s:\n%s", name, want, out.String())
+			}
 		}
 	}
 }

@@ -22,10 +22,11 @@ func newFormatCmd(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fmt [FILE...]",
 		Short: "Give a policy its canonical order and spelling, comments kept",
-		Long: `Prints a policy, or a file of tenants, with its keys in the order of the language
-and its values in their usual spelling. Comments, blank lines, lists and the
-layout stay, and so does what it means. With --write the file itself is changed;
-with --check nothing is, and the exit status is 1 when something would be.`,
+		Long: `Prints a policy, or a file of tenants, with its keys in the order of the
+language and its values in their usual spelling. Comments, blank lines, lists
+and the layout stay, and so does what it means. With --write the file itself is
+changed; with --check nothing is, and the exit status is 1 when something would
+be.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = []string{policyArg(args)}

@@ -19,8 +19,9 @@ func newInitCmd(e *env) *cobra.Command {
 		Use:   "init [DIR]",
 		Short: "Write a first policy and its tests, and say what to add to NGINX",
 		Long: `Writes DIR/policy.yaml, a small policy to begin with, and DIR/policy_test.yaml,
-its tests, and says which lines to add to NGINX; where DIR holds an nginx.conf, in which file and after which line. DIR
-is the current directory when left out. Nothing that is there is overwritten.`,
+its tests, and says which lines to add to NGINX; where DIR holds an nginx.conf,
+in which file and after which line. DIR is the current directory when left out.
+Nothing that is there is overwritten.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("one DIR at a time; got %q", args)

@@ -15,7 +15,8 @@ func newManCmd(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
-		Long:  `Writes a manual page for each verb into DIR, which is made if it is not there: sluice.1, sluice-render.1, ...`,
+		Long: `Writes a manual page for each verb into DIR, which is made if it is not there:
+sluice.1, sluice-render.1, ...`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("man needs DIR, the folder for the pages")

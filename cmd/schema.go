@@ -11,7 +11,8 @@ func newSchemaCmd(e *env) *cobra.Command {
 		Use:   "schema [policy|tenants]",
 		Short: "Print the JSON Schema that editors complete and check policies with",
 		Long: `Prints the JSON Schema (draft 7) of a policy, or of a file that tenant_files
-names. Editors with a YAML language server take it from the first line of a file:
+names. Editors with a YAML language server take it from the first line of a
+file:
 
   # yaml-language-server: $schema=policy.schema.json
 

@@ -33,9 +33,10 @@ func newServeCmd(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve [POLICY]",
 		Short: "Answer NGINX's questions",
-		Long: `The service that NGINX asks by auth_request. The policy is read again when one of
-its files changes, and at SIGHUP: a broken one leaves the last good one serving. SIGTERM and SIGINT answer what is in
-flight, and end. The log is JSON on standard error.
+		Long: `The service that NGINX asks by auth_request. The policy is read again when one
+of its files changes, and at SIGHUP: a broken one leaves the last good one
+serving. SIGTERM and SIGINT answer what is in flight, and end. The log is JSON
+on standard error.
 
 Every flag is also an environment variable: --store is SLUICE_STORE.`,
 		Args: atMostOne,

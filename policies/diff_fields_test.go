@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // everyField is a policy that says something with every key of the language.
@@ -367,8 +368,15 @@ func checkEdit(t *testing.T, base *Policy, e edit) {
 	if e.scope != "" && forth.Changes[0].Scope != e.scope {
 		t.Errorf("the change is in %s, want %s", forth.Changes[0].Scope, e.scope)
 	}
-	var opposite []Effect
-	for _, x := range got {
+	if diff := cmp.Diff(opposites(got), effectsOf(back)); diff != "" {
+		t.Errorf("the way back: %s\n%+v", diff, back.Changes)
+	}
+}
+
+// opposites are the effects of the way back.
+func opposites(effects []Effect) []Effect {
+	var out []Effect
+	for _, x := range effects {
 		switch x {
 		case EffectAdded:
 			x = EffectRemoved
@@ -377,12 +385,10 @@ func checkEdit(t *testing.T, base *Policy, e edit) {
 		default:
 			x = x.opposite()
 		}
-		opposite = append(opposite, x)
+		out = append(out, x)
 	}
-	slices.SortFunc(opposite, func(a, b Effect) int { return a.rank() - b.rank() })
-	if diff := cmp.Diff(opposite, effectsOf(back)); diff != "" {
-		t.Errorf("the way back: %s\n%+v", diff, back.Changes)
-	}
+	slices.SortFunc(out, func(a, b Effect) int { return a.rank() - b.rank() })
+	return out
 }
 
 // effectsOf are all effects of a difference, in order.
@@ -394,4 +400,42 @@ func effectsOf(d Difference) []Effect {
 		}
 	}
 	return out
+}
+
+// TestDiffOfManyEdits: several changes at once are all told, on the way back with
+// the opposite effects, and the result does not differ from itself.
+func TestDiffOfManyEdits(t *testing.T) {
+	t.Parallel()
+	var all []edit
+	for _, key := range slices.Sorted(maps.Keys(edits())) {
+		all = append(all, edits()[key]...)
+	}
+	base, _ := parseFields(t, everyField)
+	rapid.Check(t, func(r *rapid.T) {
+		text, made := everyField, 0
+		for _, e := range rapid.SliceOfN(rapid.SampledFrom(all), 2, 6).Draw(r, "edits") {
+			next := strings.Replace(text, e.old, e.new, 1)
+			if e.old == "" || strings.Count(text, e.old) != 1 {
+				continue
+			}
+			if _, ds := parseFields(t, next); !ds.HasErrors() {
+				text = next
+				made++
+			}
+		}
+		if made == 0 || text == everyField {
+			return
+		}
+		p, _ := parseFields(t, text)
+		forth, back := Diff(base, p), Diff(p, base)
+		if len(forth.Changes) == 0 {
+			r.Fatalf("%d edits are no change:\n%s", made, text)
+		}
+		if a, b := opposites(effectsOf(forth)), effectsOf(back); !slices.Equal(a, b) {
+			r.Fatalf("the way back is %v, want %v:\n%s\n%s", b, a, told(forth), told(back))
+		}
+		if d := Diff(p, p); len(d.Changes) > 0 || d.Tenants > 0 {
+			r.Fatalf("differs from itself:\n%s", told(d))
+		}
+	})
 }

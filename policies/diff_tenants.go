@@ -194,7 +194,9 @@ func (d *differ) tenantKeys(i, j int, touched []bool) {
 // with its tenant, and its tenant says so.
 func (d *differ) key(o, n *Key, before, after *KeySpec) diffFields {
 	var f diffFields
-	f.value("credential", shortHash(before.SHA256), shortHash(after.SHA256), EffectTightened, EffectLoosened) // the one stops, the other starts
+	if before.SHA256 != after.SHA256 { // the one stops, the other starts
+		f.add("credential", "", "another", EffectTightened, EffectLoosened)
+	}
 	f.toggle("disabled", o.Disabled, n.Disabled, EffectTightened)
 	f.entries("cidrs", words(o.Networks), words(n.Networks), "anywhere", EffectLoosened)
 	switch {

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,6 +67,15 @@ func TestDiffOfNothing(t *testing.T) {
 		b, _ := Load(file)
 		if d := Diff(a, b); len(d.Changes) > 0 || d.Tenants > 0 || d.Keys > 0 || d.Everybody {
 			t.Errorf("%s differs from itself:\n%s", file, told(d))
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, _ := Format(file, text)
+		c, _ := ParseIn(filepath.Dir(file), file, form)
+		if d := Diff(a, c); len(d.Changes) > 0 {
+			t.Errorf("%s differs from its usual form:\n%s", file, told(d))
 		}
 	}
 	f := func(a, b string) {
