@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/cmd/accesslog"
+	"sluice/cmd/replay"
 	"sluice/policies"
 )
 
@@ -15,10 +17,12 @@ type diffOptions struct {
 	Format   string
 	ExitCode bool
 	FailOn   []string
+	Logs     []string
+	Replay   replayOptions // of Logs
 }
 
 func newDiffCmd(e *env) *cobra.Command {
-	var o diffOptions
+	o := diffOptions{Replay: replayOptions{CacheHits: true, Window: accesslog.DefaultWindow, Geo: geoOptions{Mode: "compiled"}}}
 	c := &cobra.Command{
 		Use:   "diff OLD [NEW]",
 		Short: "Say what a change of a policy means",
@@ -30,7 +34,10 @@ spelling are no change.
 
 OLD and NEW are files, "-" for standard input, or git:REV:PATH for the policy,
 its lists and its tenants as they were in a revision: git:main:policy.yaml.
-Without REV (git::policy.yaml) it is what is staged.`,
+Without REV (git::policy.yaml) it is what is staged.
+
+With --log both policies are also tried on access logs: who would newly be
+denied, and who no longer.`,
 		Example: `  sluice diff old.yaml policy.yaml
   sluice diff git:HEAD:policy.yaml
   sluice diff git:origin/main:policy.yaml policy.yaml --format markdown
@@ -53,7 +60,12 @@ Without REV (git::policy.yaml) it is what is staged.`,
 	}
 	c.Flags().StringVar(&o.Format, "format", "text", "text, json or markdown (for a comment under a change)")
 	c.Flags().BoolVar(&o.ExitCode, "exit-code", false, "exit 1 when anything changes in meaning")
-	c.Flags().StringSliceVar(&o.FailOn, "fail-on", nil, "exit 1 when a change is one of: "+strings.Join(effectWords(), ", "))
+	c.Flags().StringSliceVar(&o.FailOn, "fail-on", nil, "exit 1 when a change is one of: "+strings.Join(effectWords(), ", ")+"; or newly-denied, with --log")
+	c.Flags().StringArrayVar(&o.Logs, "log", nil, "an access log to try both policies on (repeatable)")
+	c.Flags().StringVar(&o.Replay.LogFormat, "log-format", "", "combined, json or the text of a log_format, as of replay; the first lines tell")
+	c.Flags().StringVar(&o.Replay.Tenant, "tenant", "", "the variable of the log that says whose a request is, as of replay")
+	c.Flags().StringVar(&o.Replay.Geo.Countries, "country-db", "", "a country database (.mmdb), for --log")
+	c.Flags().StringVar(&o.Replay.Geo.ASNs, "asn-db", "", "a database of autonomous systems (.mmdb), for --log")
 	return c
 }
 
@@ -67,8 +79,11 @@ func effectWords() []string {
 
 func runDiff(e *env, o diffOptions) error {
 	for _, word := range o.FailOn {
-		if !slices.Contains(effectWords(), word) {
-			return usagef("--fail-on %q; want some of %s", word, strings.Join(effectWords(), ", "))
+		switch {
+		case word == newlyDenied && len(o.Logs) == 0:
+			return usagef("--fail-on %s needs --log", word)
+		case word != newlyDenied && !slices.Contains(effectWords(), word):
+			return usagef("--fail-on %q; want some of %s, %s", word, strings.Join(effectWords(), ", "), newlyDenied)
 		}
 	}
 	if !slices.Contains([]string{"text", "json", "markdown"}, o.Format) {
@@ -83,14 +98,19 @@ func runDiff(e *env, o diffOptions) error {
 	if err != nil {
 		return err
 	}
-	d := policies.Diff(before, after)
+	d := difference{Difference: policies.Diff(before, after)}
+	if len(o.Logs) > 0 {
+		if d.log, err = tryBoth(e, o, before, after); err != nil {
+			return err
+		}
+	}
 	switch o.Format {
 	case "json":
 		err = writeDiffJSON(e.Out, o, d)
 	case "markdown":
 		err = writeDiffMarkdown(e.Out, o, d)
 	default:
-		err = writeDiffText(e.Out, paintFor(e), o, d)
+		err = writeDiffText(e.Out, screenFor(e), o, d)
 	}
 	if err != nil {
 		return err
@@ -101,8 +121,17 @@ func runDiff(e *env, o diffOptions) error {
 	return nil
 }
 
+// difference is what changes, and, when logs were tried, what that does to whom.
+type difference struct {
+	policies.Difference
+	log *replay.Report // nil: none was tried
+}
+
 // failsOn tells whether a change has one of the effects.
-func failsOn(d policies.Difference, effects []string) bool {
+func failsOn(d difference, effects []string) bool {
+	if d.log != nil && d.log.Changes.NewlyDenied > 0 && slices.Contains(effects, newlyDenied) {
+		return true
+	}
 	return slices.ContainsFunc(d.Changes, func(c policies.Change) bool {
 		return slices.ContainsFunc(effects, func(word string) bool { return c.Has(policies.Effect(word)) })
 	})

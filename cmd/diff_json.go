@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"sluice/cmd/replay"
 	"sluice/policies"
 )
 
@@ -16,6 +17,11 @@ type (
 		Tenants   int          `json:"tenants"`
 		Keys      int          `json:"keys"`
 		Changes   []diffChange `json:"changes"`
+		Log       *diffLog     `json:"log,omitempty"`
+	}
+	diffLog struct {
+		Requests int64 `json:"requests"`
+		*replay.Changes
 	}
 	diffChange struct {
 		Scope     policies.Scope    `json:"scope"`
@@ -41,7 +47,7 @@ type (
 )
 
 // writeDiffJSON writes a difference for other programs.
-func writeDiffJSON(w io.Writer, o diffOptions, d policies.Difference) error {
+func writeDiffJSON(w io.Writer, o diffOptions, d difference) error {
 	r := diffReport{Old: o.Old, New: o.New, Everybody: d.Everybody, Tenants: d.Tenants, Keys: d.Keys, Changes: []diffChange{}}
 	for _, c := range d.Changes {
 		x := diffChange{
@@ -53,6 +59,9 @@ func writeDiffJSON(w io.Writer, o diffOptions, d policies.Difference) error {
 			x.Fields = append(x.Fields, diffField{f.Name, f.Old, f.New, append([]policies.Effect{}, f.Effects...)})
 		}
 		r.Changes = append(r.Changes, x)
+	}
+	if d.log != nil {
+		r.Log = &diffLog{d.log.Verdicts.Requests, d.log.Changes}
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -13,14 +13,15 @@ const mostRows = 100
 
 // writeDiffMarkdown writes a difference as a comment under a change. All that a
 // policy says stands in code spans, where nothing is a link, a mention or markup.
-func writeDiffMarkdown(w io.Writer, o diffOptions, d policies.Difference) error {
+func writeDiffMarkdown(w io.Writer, o diffOptions, d difference) error {
 	var b strings.Builder
 	if len(d.Changes) == 0 {
 		fmt.Fprintf(&b, "**Policy:** no change in meaning of %s since %s.\n", code(o.New), code(o.Old))
+		markdownLog(&b, d.log)
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
-	fmt.Fprintf(&b, "**Policy:** %s in %s since %s.\n\n", summaryOf(d), code(o.New), code(o.Old))
+	fmt.Fprintf(&b, "**Policy:** %s in %s since %s.\n\n", summaryOf(d.Difference), code(o.New), code(o.Old))
 	b.WriteString("| effect | where | what | concerns |\n|---|---|---|---|\n")
 	for i := range d.Changes[:min(mostRows, len(d.Changes))] {
 		c := &d.Changes[i]
@@ -33,6 +34,7 @@ func writeDiffMarkdown(w io.Writer, o diffOptions, d policies.Difference) error 
 	if more := len(d.Changes) - mostRows; more > 0 {
 		fmt.Fprintf(&b, "\nand %s more, which `sluice diff` shows.\n", group(more))
 	}
+	markdownLog(&b, d.log)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

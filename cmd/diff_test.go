@@ -70,9 +70,11 @@ func TestDiffTellsNoSecret(t *testing.T) {
 		}
 		return p
 	}
-	d := policies.Diff(policy("aff8", "a"), policy("27e9", "b"))
+	d := difference{Difference: policies.Diff(policy("aff8", "a"), policy("27e9", "b"))}
 	for name, write := range map[string]func(io.Writer) error{
-		"text":     func(w io.Writer) error { return writeDiffText(w, false, diffOptions{Old: "o", New: "n"}, d) },
+		"text": func(w io.Writer) error {
+			return writeDiffText(w, screen{width: width}, diffOptions{Old: "o", New: "n"}, d)
+		},
 		"json":     func(w io.Writer) error { return writeDiffJSON(w, diffOptions{}, d) },
 		"markdown": func(w io.Writer) error { return writeDiffMarkdown(w, diffOptions{}, d) },
 	} {

@@ -8,19 +8,32 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"sluice/cmd/replay"
 	"sluice/policies"
 )
 
-// width is how wide lines of text are, as narrow as a terminal may be.
+// width is how wide lines of help are, and what is not written to a terminal.
 const width = 80
 
+// screen is what text is written for.
+type screen struct {
+	paint
+	width int // columns
+}
+
+// screenFor is the terminal, if the output is one, between what a line needs and
+// what an eye follows.
+func screenFor(e *env) screen {
+	return screen{paintFor(e), min(max(widthOf(e, e.Out), 60), 120)}
+}
+
 // writeDiffText writes a difference for people: a section for each effect.
-func writeDiffText(w io.Writer, p paint, o diffOptions, d policies.Difference) error {
+func writeDiffText(w io.Writer, p screen, o diffOptions, d difference) error {
 	var b strings.Builder
 	if len(d.Changes) == 0 {
 		fmt.Fprintf(&b, "%s: no change in meaning since %s\n", o.New, o.Old)
 	} else {
-		fmt.Fprintf(&b, "%s: %s since %s\n", o.New, summaryOf(d), o.Old)
+		fmt.Fprintf(&b, "%s: %s since %s\n", o.New, summaryOf(d.Difference), o.Old)
 	}
 	section := policies.Effect("")
 	for i := range d.Changes {
@@ -31,8 +44,13 @@ func writeDiffText(w io.Writer, p paint, o diffOptions, d policies.Difference) e
 		}
 		textChange(&b, p, c)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	if _, err := io.WriteString(w, b.String()); err != nil || d.log == nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "\n%s of the log:\n", grouped(int(d.log.Verdicts.Requests), "request")); err != nil {
+		return err
+	}
+	return d.log.WriteChanges(w, replay.Style{Width: p.width, Colour: bool(p.paint)})
 }
 
 // summaryOf says how much changes, and for how many.
@@ -67,15 +85,15 @@ func sectionTitle(e policies.Effect) string {
 
 // textChange writes one change: its subjects and whom it concerns, then a line
 // for each value.
-func textChange(b *strings.Builder, p paint, c *policies.Change) {
+func textChange(b *strings.Builder, p screen, c *policies.Change) {
 	head, who := subject(c, 3), concerned(c)
 	if tag := tags(c.Effects[1:]); tag != "" {
 		head += " (" + tag + ")"
 	}
-	for i, line := range wrap(head, width-4) {
+	for i, line := range wrap(head, p.width-4) {
 		b.WriteString("  " + strings.Repeat("  ", min(i, 1)) + p.strong(line))
-		if last := len(wrap(head, width-4)) - 1; i == last && who != "" {
-			if room := width - 2 - 2*min(i, 1) - utf8.RuneCountInString(line); room >= utf8.RuneCountInString(who)+2 {
+		if last := len(wrap(head, p.width-4)) - 1; i == last && who != "" {
+			if room := p.width - 2 - 2*min(i, 1) - utf8.RuneCountInString(line); room >= utf8.RuneCountInString(who)+2 {
 				b.WriteString(strings.Repeat(" ", room-utf8.RuneCountInString(who)) + p.faint(who))
 			} else {
 				b.WriteString("\n      " + p.faint(who))
@@ -94,7 +112,7 @@ func textChange(b *strings.Builder, p paint, c *policies.Change) {
 	}
 }
 
-func textField(b *strings.Builder, p paint, c *policies.Change, f policies.FieldChange, longest int) {
+func textField(b *strings.Builder, p screen, c *policies.Change, f policies.FieldChange, longest int) {
 	var effects []policies.Effect
 	for _, e := range f.Effects {
 		if e != c.Effects[0] {
@@ -107,10 +125,10 @@ func textField(b *strings.Builder, p paint, c *policies.Change, f policies.Field
 	}
 	name := f.Name + strings.Repeat(" ", max(0, longest-utf8.RuneCountInString(f.Name)))
 	lead := "      " + name + "  "
-	lines := wrap(value, width-utf8.RuneCountInString(lead))
-	if utf8.RuneCountInString(lead) > width/2 {
+	lines := wrap(value, p.width-utf8.RuneCountInString(lead))
+	if utf8.RuneCountInString(lead) > p.width/2 {
 		b.WriteString("      " + f.Name + "\n")
-		lead, lines = "        ", wrap(value, width-8)
+		lead, lines = "        ", wrap(value, p.width-8)
 	}
 	for i, line := range lines {
 		if i > 0 {

@@ -1,10 +1,6 @@
 package cmd
 
-import (
-	"os"
-
-	"sluice/policies"
-)
+import "sluice/policies"
 
 // paint colours text for a terminal, or leaves it as it is.
 type paint bool
@@ -12,11 +8,7 @@ type paint bool
 // paintFor colours when the output is a terminal that can, and nobody said no
 // (NO_COLOR, https://no-color.org).
 func paintFor(e *env) paint {
-	file, ok := e.Out.(*os.File)
-	if !ok {
-		return false
-	}
-	if about, err := file.Stat(); err != nil || about.Mode()&os.ModeCharDevice == 0 {
+	if !onTerminal(e.Out) {
 		return false
 	}
 	if word, _ := e.LookupEnv("NO_COLOR"); word != "" {

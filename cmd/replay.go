@@ -10,7 +10,6 @@ import (
 	"sluice/cmd/accesslog"
 	"sluice/cmd/replay"
 	"sluice/gen"
-	"sluice/policies"
 )
 
 type replayOptions struct {
@@ -31,16 +30,17 @@ func newReplayCmd(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay POLICY LOG...",
 		Short: "Try a policy on access logs: who would be denied, by what, since when",
-		Long: `Runs access logs through a policy's edge rules and limits, at the log's own times.
-Says who would be denied, by what, and since when, which rules nobody met, which
-paths no route names, and which limits would have let everything pass. With
---against also what changes against another policy.
+		Long: `Runs access logs through a policy's edge rules and limits, at the log's own
+times. Says who would be denied, by what, and since when, which rules nobody
+met, which paths no route names, and which limits would have let everything
+pass. With --against also what changes against another policy.
 
 Logs may be packed (gzip, zstd) and out of order; several are merged by time; -
 is standard input. Without --log-format the first lines tell: combined, JSON, or
 what render writes. Say anything else as the text of your log_format:
 
-    sluice replay policy.yaml access.log --log-format '$remote_addr [$msec] "$request" "$http_x_api_key"'
+    sluice replay policy.yaml access.log \
+        --log-format '$remote_addr [$msec] "$request" "$http_x_api_key"'
 
 Credentials in a log are hashed as they are read. A log without them can say
 whose a request is in a column: --tenant sluice_tenant, or any other variable
@@ -99,6 +99,21 @@ func runReplay(e *env, o replayOptions) error {
 
 // prepare reads policies and flags.
 func (o *replayOptions) prepare(e *env) (replay.Options, error) {
+	opt, err := o.readings(e, o.Logs, o.Policy == "-" || o.Against == "-")
+	if err != nil {
+		return opt, err
+	}
+	if opt.Policy, err = compilePolicy(e, o.Policy); err != nil {
+		return opt, err
+	}
+	if o.Against != "" {
+		opt.Against, err = compilePolicy(e, o.Against)
+	}
+	return opt, err
+}
+
+// readings are the logs and databases; taken: standard input is something else.
+func (o *replayOptions) readings(e *env, logs []string, taken bool) (replay.Options, error) {
 	opt := replay.Options{Window: o.Window, Tenant: o.Tenant, SkipCacheHits: !o.CacheHits}
 	var err error
 	if o.LogFormat != "" {
@@ -106,16 +121,8 @@ func (o *replayOptions) prepare(e *env) (replay.Options, error) {
 			return opt, usagef("--log-format: %w", err)
 		}
 	}
-	if opt.Sources, err = logSources(e, o.Logs, o.Policy == "-" || o.Against == "-"); err != nil {
+	if opt.Sources, err = logSources(e, logs, taken); err != nil {
 		return opt, err
-	}
-	if opt.Policy, err = compilePolicy(e, o.Policy); err != nil {
-		return opt, err
-	}
-	if o.Against != "" {
-		if opt.Against, err = compilePolicy(e, o.Against); err != nil {
-			return opt, err
-		}
 	}
 	var tables gen.Options
 	if err := o.Geo.open(&tables); err != nil {
@@ -140,20 +147,6 @@ func logSources(e *env, logs []string, taken bool) ([]accesslog.Source, error) {
 		out = append(out, accesslog.Source{Name: "<stdin>", Reader: e.In})
 	}
 	return out, nil
-}
-
-// compareOnLog replays logs under two policies: who would newly be denied, and who
-// no longer. It is what diff --log says.
-func compareOnLog(e *env, before, after *policies.Compiled, logs []string) (*replay.Changes, error) {
-	sources, err := logSources(e, logs, false)
-	if err != nil {
-		return nil, err
-	}
-	r, err := replay.Run(replay.Options{Policy: after, Against: before, Sources: sources})
-	if err != nil {
-		return nil, err
-	}
-	return r.Changes, nil
 }
 
 func (o *replayOptions) print(e *env, r *replay.Report) error {

@@ -38,6 +38,16 @@ func (r *Report) WriteText(w io.Writer, s Style) error {
 	return err
 }
 
+// WriteChanges writes for people what changes against the other policy, and
+// nothing else.
+func (r *Report) WriteChanges(w io.Writer, s Style) error {
+	p := &printer{Style: s, oneYear: r.Log.From.Year() == r.Log.To.Year()}
+	p.Width = max(p.Width, 40)
+	p.changes(r)
+	_, err := io.WriteString(w, p.out.String())
+	return err
+}
+
 type printer struct {
 	Style
 	oneYear bool // the whole log
