@@ -32,6 +32,13 @@ routes:
   - {name: all, match: {prefix: /}}
 `
 	rate = "rate: 10/s"
+
+	firstTest = `policy: policy.yaml
+tests:
+  - name: twenty at once pass
+    requests:
+      - {at: 0s, times: 18, ip: 192.0.2.7, url: /, expect: {status: 200}}
+`
 )
 
 // newRepository has one commit on main, and the branch work checked out.
@@ -56,6 +63,7 @@ func newRepository(t *testing.T) *repository {
 		"GITHUB_STEP_SUMMARY=" + filepath.Join(r.home, "summary"),
 	}
 	r.write(firstPolicy)
+	gentest.WriteFiles(t, r.dir, map[string]string{"policy_test.yaml": firstTest})
 	r.must("git init -q -b main && sluice render policy.yaml --out nginx && git add . && git commit -q -m first && git switch -q -c work")
 	return r
 }
@@ -191,6 +199,7 @@ func TestGitHubWorkflow(t *testing.T) {
 	f("tighter", strings.Replace(firstPolicy, rate, "rate: 9/s", 1), true, "", `what takes something away from somebody wants the label "tightens"`)
 	f("tighter, with the label", strings.Replace(firstPolicy, rate, "rate: 9/s", 1), true, "tightens", "", "**tightened**")
 	f("another form", strings.Replace(firstPolicy, "{per: ip, rate: 10/s, burst: 20}", "{burst: 20, per: ip, rate: 10/s}", 1), true, "", "the usual form")
+	f("a test fails", strings.Replace(firstPolicy, "burst: 20", "burst: 5", 1), true, "tightens", "its tests", "twenty at once pass")
 	f("refused by NGINX", strings.Replace(firstPolicy, "edge:\n", "edge:\n  access:\n    - {name: bots, deny: {user_agents: ['(?:"+strings.Repeat("abcdefghij", 10)+"){900}']}}\n", 1), true, "tightens",
 		"NGINX reads what it is rendered to", "regular expression is too large")
 	f("broken", strings.Replace(firstPolicy, "rate:", "rat:", 1), false, "",
@@ -258,6 +267,7 @@ func TestGitLabPipeline(t *testing.T) {
 	f("no token", strings.Replace(firstPolicy, rate, "rate: 12/s", 1), true, "", "", [2]bool{true, true}, "")
 	f("tighter", strings.Replace(firstPolicy, rate, "rate: 9/s", 1), true, "other", "secret", [2]bool{true, false}, "**tightened**")
 	f("tighter, with the label", strings.Replace(firstPolicy, rate, "rate: 9/s", 1), true, "a,tightens", "secret", [2]bool{true, true}, "**tightened**")
+	f("a test fails", strings.Replace(firstPolicy, "burst: 20", "burst: 5", 1), true, "tightens", "secret", [2]bool{false, true}, "**tightened**")
 	f("drift", strings.Replace(firstPolicy, rate, "rate: 12/s", 1), false, "", "secret", [2]bool{false, true}, "**loosened**")
 }
 
@@ -288,6 +298,7 @@ func TestPreCommitHook(t *testing.T) {
 	f("not rendered", looser, "true", false, "want: sluice render policy.yaml --out nginx")
 	f("another form", strings.Replace(looser, "{per: ip, rate: 12/s, burst: 20}", "{burst: 20, per: ip, rate: 12/s}", 1), render, false, "want: sluice fmt --write policy.yaml")
 	f("broken", strings.Replace(looser, "rate:", "rat:", 1), "true", false, `"rat" is no key here`)
+	f("a test fails", strings.Replace(firstPolicy, "burst: 20", "burst: 5", 1), render, false, "twenty at once pass")
 	f("another file", firstPolicy, "echo x >other", true, "no change in meaning")
 
 	// The working tree is good, what is staged is not: and the other way round.

@@ -38,10 +38,11 @@ func newExplainCmd(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain [POLICY] [URL]",
 		Short: "Tell the whole way of one request, or the limits of a tenant or plan",
-		Long: `Tells what would become of one request: the client's address, access rules, edge
-limits, identity, plan, route, cost, each limit with its counter, and the answer;
-also what did not apply, and why. Nothing is asked and nothing is counted: the
-counters are empty before it, --times sends the request so many times first.
+		Long: `Tells what would become of one request: the client's address, access rules,
+edge limits, identity, plan, route, cost, each limit with its counter, and the
+answer; also what did not apply, and why. Nothing is asked and nothing is
+counted: the counters are empty before it, --times sends the request so many
+times first.
 
     sluice explain policy.yaml -H 'X-API-Key: …' --ip 192.0.2.7 /v1/search?q=x
     sluice explain policy.yaml --key acme-web --times 50 /v1/search

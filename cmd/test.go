@@ -42,8 +42,8 @@ their own. FILE is policy_test.yaml when left out. Each names its policy:
     tests:
       - name: a burst passes, the next is refused
         requests:
-          - {at: 0s, times: 10, key: acme-web, url: /v1/search, expect: {status: 200}}
-          - {at: 0s, key: acme-web, url: /v1/search, expect: {status: 429, limit: speed}}
+          - {at: 0s, times: 10, key: web, url: /v1/items, expect: {status: 200}}
+          - {at: 0s, key: web, url: /v1/items, expect: {status: 429}}
 
 A failure tells the line, the request, what was expected, what came, and why. At
 the end stands what of the policy no request touches. Exits 1 when a test fails.`,
