@@ -125,7 +125,7 @@ func parseDirective(s string) (*Format, error) {
 			return nil, err
 		}
 	}
-	f, err := compile(text)
+	f, err := compile(escapes(text))
 	if err != nil {
 		return nil, err
 	}
@@ -151,18 +151,23 @@ func unquote(s string) (string, error) {
 		}
 		end := 1
 		for end < len(rest) && rest[end] != quote {
-			if rest[end] == '\\' && end+1 < len(rest) && (rest[end+1] == quote || rest[end+1] == '\\') {
+			if rest[end] == '\\' {
 				end++
 			}
-			out.WriteByte(rest[end])
 			end++
 		}
 		if end >= len(rest) {
 			return "", errors.New("a quote is open at its end")
 		}
+		out.WriteString(rest[1:end])
 		rest = rest[end+1:]
 	}
 	return out.String(), nil
+}
+
+// escapes are those that NGINX knows in its configuration. Others stay as they are.
+func escapes(s string) string {
+	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\'`, `'`, `\t`, "\t", `\r`, "\r", `\n`, "\n").Replace(s)
 }
 
 // compile cuts the text into variables and what stands between.

@@ -117,6 +117,8 @@ func (n *notes) tenants() {
 	case n.Policy.Identity == nil:
 	case w.asked && !n.named():
 		n.addf("no line says $%s, so nobody's tenant is known", n.builder.vars.Name(w.column))
+	case w.mute > 0:
+		n.addf("%s name a tenant without an API key: taken as without a credential", plural(w.mute, "line"))
 	case w.strangers > 0:
 		n.addf("%s name a tenant or key that the policy does not know", plural(w.strangers, "line"))
 	}

@@ -174,6 +174,21 @@ func TestTenantColumn(t *testing.T) {
 	}
 }
 
+// TestTenantWithoutKey: for whom nothing can be shown is told, and counts as nobody.
+func TestTenantWithoutKey(t *testing.T) {
+	c := compiled(t, `version: 1
+identity: {sources: [{client_cert: {}}], missing: {plan: free}}
+plans: {free: {limits: {speed: {per: ip, rate: 1/m, burst: 1}}}}
+tenants: [{id: acme, plan: free, cert_sha256: ["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]}]
+`)
+	line := `192.0.2.1 [1796094245.000] "GET / HTTP/1.1" acme`
+	r := run(t, Options{Policy: c, Tenant: "remote_user"}, `$remote_addr [$msec] "$request" $remote_user`, line, line)
+	wantDenials(t, r.Denials, "1 of 1: speed (plan free), since 03:04:05 at 2, most 192.0.2.1")
+	if !strings.Contains(strings.Join(r.Notes, "\n"), "2 lines name a tenant without an API key") {
+		t.Errorf("notes: %q", r.Notes)
+	}
+}
+
 // TestDeadRules is C042: rules that nobody met, and paths that no route names.
 func TestDeadRules(t *testing.T) {
 	r := run(t, Options{Policy: compiled(t, twoFloors)}, full,

@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 
 	"sluice/cmd/accesslog"
@@ -20,9 +21,10 @@ type owners struct {
 	policy *policies.Compiled
 	column accesslog.Var
 	known  map[string]owner
-	// strangers are lines with a name that is no tenant's and no key's.
-	strangers int64
-	asked     bool // a column was asked for
+	// strangers are lines with a name that is no tenant's and no key's, and mute those
+	// of tenants for whom nothing can be shown here.
+	strangers, mute int64
+	asked           bool // a column was asked for
 }
 
 // owner is how a request shows whose it is.
@@ -59,7 +61,7 @@ func newOwners(c *policies.Compiled, column accesslog.Var, asked bool) (*policie
 		}
 		return c, w, nil
 	}
-	if len(c.Identity.Sources) == 0 {
+	if !slices.ContainsFunc(c.Identity.Sources, func(s policies.Source) bool { return s.Kind == policies.SourceAPIKey }) {
 		return c, w, nil
 	}
 	var ids []string
@@ -106,7 +108,11 @@ func (w *owners) find(e *accesslog.Entry, told []bool) (*trial.Key, *trial.Login
 		o = w.meet(string(name))
 	}
 	if o.key == nil && o.login == nil {
-		w.strangers++
+		if _, listed := w.policy.TenantByClaim(name); listed {
+			w.mute++
+		} else {
+			w.strangers++
+		}
 	}
 	return o.key, o.login
 }
@@ -117,7 +123,7 @@ func (w *owners) meet(name string) owner {
 	i, listed := w.policy.TenantByClaim([]byte(name))
 	switch {
 	case o.key != nil:
-	case listed && len(w.policy.Tenants[i].Keys) > 0:
+	case listed && w.known[w.policy.Tenants[i].ID].key != nil:
 		o = w.known[w.policy.Tenants[i].ID]
 	case w.policy.Identity.Login != nil:
 		o.login = &trial.Login{Tenant: name}
