@@ -174,9 +174,6 @@ func (r *runner) entry(e *accesslog.Entry) error {
 		it.waits = 2
 		r.before.Submit(&it.before, it.toldBefore)
 	}
-	if r.tally.wantsTrace() {
-		it.now.Trace = &r.tally.trace
-	}
 	r.now.Submit(&it.now, it.told)
 	return nil
 }
@@ -209,7 +206,6 @@ func (r *runner) take() *item {
 }
 
 func (r *runner) put(it *item) {
-	it.now.Trace = nil
 	it.next, r.free = r.free, it
 }
 

@@ -170,7 +170,7 @@ func (r *runner) report(counts *accesslog.Counts) *Report {
 			Edge: t.denied[trial.ByNGINX] + t.denied[trial.ByAccess] + t.denied[trial.ByEdge], Service: t.denied[trial.ByService],
 		},
 		Denials: t.denials(&t.causes), WouldDeny: t.denials(&t.watched), Offenders: t.offenders(),
-		Routes: t.routeUses(), Unrouted: t.paths.list(), Unused: t.unused(), Suggestions: t.suggestions(),
+		Routes: t.routeUses(), Unrouted: t.paths.list(), Unused: r.unused(), Suggestions: t.suggestions(),
 		Timeline: Timeline{From: utc(t.timeline.first / t.timeline.step() * t.timeline.step() * micros), Step: t.timeline.step(), Buckets: t.timeline.buckets},
 		Heat:     t.heat(), Notes: r.notes(counts),
 	}
@@ -318,8 +318,15 @@ func (p *paths) list() []Path {
 	return out[:min(len(out), maxListed)]
 }
 
-func (t *tally) unused() Unused {
-	u := Unused{AccessRules: sorted(t.unseen.rules), EdgeLimits: sorted(t.unseen.limits), Routes: []string{}, Plans: []string{}}
+func (r *runner) unused() Unused {
+	t := r.tally
+	u := Unused{AccessRules: slices.AppendSeq([]string{}, maps.Keys(t.unseen)), EdgeLimits: []string{}, Routes: []string{}, Plans: []string{}}
+	slices.Sort(u.AccessRules)
+	for i := range t.policy.Edge {
+		if !r.now.Met(i) {
+			u.EdgeLimits = append(u.EdgeLimits, t.policy.Edge[i].Name)
+		}
+	}
 	for i, x := range t.routes {
 		if x.requests == 0 {
 			u.Routes = append(u.Routes, t.policy.Routes[i].Name)
@@ -336,12 +343,6 @@ func (t *tally) unused() Unused {
 		}
 	}
 	return u
-}
-
-func sorted(set map[string]bool) []string {
-	out := slices.AppendSeq(make([]string, 0, len(set)), maps.Keys(set))
-	slices.Sort(out)
-	return out
 }
 
 // suggestions are for the busiest cells, those of whole groups among them.

@@ -135,7 +135,7 @@ func (b *builder) build(it *item, e *accesslog.Entry) {
 	if b.against != nil {
 		header := append(it.before.Header[:0], r.Header...)
 		it.before = *r
-		it.before.Header, it.before.Trace = header, nil
+		it.before.Header = header
 		it.before.Key, it.before.Login = b.whose.before.find(e, b.told)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/cmd/trial"
+	"sluice/gen/edge"
 	"sluice/policies"
 )
 
@@ -64,8 +65,7 @@ func (f *fate) fill(o *trial.Outcome, t *tally, r *trial.Request) {
 // tally counts what became of requests.
 type tally struct {
 	policy *policies.Compiled
-	trace  trial.Trace
-	unseen unseen
+	unseen map[string]bool // access rules that nobody has met yet
 
 	requests, passed, held, degraded, would int64
 	denied                                  [trial.ByService + 1]int64
@@ -102,7 +102,7 @@ type routeUse struct{ requests, denied int64 }
 
 func newTally(c *policies.Compiled, against bool) *tally {
 	t := &tally{
-		policy: c, unseen: newUnseen(c), subjects: make([]subject, 1), clients: map[netip.Prefix]int32{}, tenants: map[string]int32{},
+		policy: c, unseen: rules(c), subjects: make([]subject, 1), clients: map[netip.Prefix]int32{}, tenants: map[string]int32{},
 		causes: newLedger(), watched: newLedger(), cells: map[cellKey]*cell{},
 		routes: make([]routeUse, len(c.Routes)), plans: map[string]int64{}, private: map[netip.Prefix]int64{},
 	}
@@ -113,9 +113,6 @@ func newTally(c *policies.Compiled, against bool) *tally {
 	return t
 }
 
-// wantsTrace tells whether some rule has not been met yet that only a trace shows.
-func (t *tally) wantsTrace() bool { return t.unseen.conditional > 0 }
-
 // see looks at an outcome while it is there.
 func (t *tally) see(o *trial.Outcome, f *fate, r *trial.Request) {
 	// A route that shares its location with others is known by the service alone.
@@ -124,7 +121,12 @@ func (t *tally) see(o *trial.Outcome, f *fate, r *trial.Request) {
 			f.route = route.Index
 		}
 	}
-	t.unseen.see(o, t.policy, r.Trace)
+	if len(t.unseen) > 0 {
+		delete(t.unseen, o.Rule)
+		if o.Would == edge.Access.String() {
+			delete(t.unseen, o.WouldLimit)
+		}
+	}
 	if o.Location == nil && o.By != trial.ByNGINX {
 		t.unrouted++
 		t.paths.add(r.URI)
@@ -205,4 +207,13 @@ func (t *tally) subject(f *fate) int32 {
 		t.subjects = append(t.subjects, subject{client: f.client, plan: f.plan})
 	}
 	return i
+}
+
+// rules are the names of a policy's access rules.
+func rules(c *policies.Compiled) map[string]bool {
+	out := map[string]bool{}
+	for i := range c.Access {
+		out[edge.RuleName(&c.Access[i])] = true
+	}
+	return out
 }

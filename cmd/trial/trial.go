@@ -86,6 +86,10 @@ func (t *Trial) Now() time.Time { return t.now }
 // Policy is the policy that is tried.
 func (t *Trial) Policy() *policies.Compiled { return t.policy }
 
+// Met tells whether the edge limit, an index of the policy's, was asked about any
+// request yet.
+func (t *Trial) Met(edgeLimit int) bool { return t.edge.Met(edgeLimit) }
+
 // Submit lets a request come, and tells its outcome to done: at once, or, when
 // the edge holds it, when time has come so far.
 func (t *Trial) Submit(req *Request, done func(*Outcome)) {

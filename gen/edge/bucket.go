@@ -104,6 +104,7 @@ func (m *Model) rates(v *Visit, ms int64) {
 			}
 			continue
 		}
+		l.met = true
 		m.key = m.appendKey(m.key[:0], l, v)
 		b, known := l.zone.buckets[string(m.key)]
 		excess := int64(0)

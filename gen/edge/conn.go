@@ -33,6 +33,7 @@ func (m *Model) Connect(v *Visit) {
 		dry = dry || l.shadow
 		c := Conn{Limit: l.Name, Unused: m.unused(v, l), Max: l.Connections, Shadow: l.shadow}
 		if c.Unused == "" {
+			l.met = true
 			m.key = m.appendKey(m.key[:0], l, v)
 			c.Open = l.open[string(m.key)]
 			c.Exceeded = c.Open >= l.Connections

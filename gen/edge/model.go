@@ -38,6 +38,7 @@ type edgeLimit struct {
 	bucket       Bucket
 	zone         *zone
 	open         map[string]int64
+	met          bool // some request came to where it counts
 }
 
 // New makes a Model that nobody has asked yet. Without a database the places of
@@ -78,6 +79,11 @@ func newEdgeLimit(c *policies.Compiled, l *policies.EdgeLimit) edgeLimit {
 	e.zone = newZone(e.bucket.PerSecond())
 	return e
 }
+
+// Met tells whether the edge limit, an index of Compiled.Edge, was asked about any
+// request yet: not when all of them are on other routes, or of clients or of a kind
+// that it does not count.
+func (m *Model) Met(limit int) bool { return m.limits[limit].met }
 
 // Verdict is what NGINX makes of a request by itself.
 type Verdict uint8
