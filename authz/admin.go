@@ -46,6 +46,8 @@ type AdminOptions struct {
 	// Store is the kind of the store, never its URL.
 	Store   string
 	Version string
+	// Audit gets every change before it is made; nil: Log does.
+	Audit *Audit
 	// Log gets what changes, and by whom; nil: slog.Default.
 	Log *slog.Logger
 }
@@ -73,12 +75,16 @@ func NewAdmin(o AdminOptions) *Admin {
 	if o.Tokens == nil {
 		o.Tokens = new(Tokens)
 	}
+	if o.Audit == nil {
+		o.Audit = &Audit{log: o.Log}
+	}
 	a := &Admin{AdminOptions: o, mux: http.NewServeMux(), started: time.Now(), listeners: map[string]string{}}
 	a.refusals = prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_admin_refused_total", Help: "Requests of the admin port from those who may not make them."})
 	o.Registry.MustRegister(a.refusals)
 	a.Handle("GET /metrics", promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: adminScrapes}))
 	a.Handle("GET /-/status", http.HandlerFunc(a.status))
 	a.Handle("POST /-/reload", http.HandlerFunc(a.reload))
+	a.operations()
 	return a
 }
 
@@ -197,7 +203,12 @@ func (a *Admin) reload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.Log.Info("reloading", "by", Caller(r))
-	if err := a.Reloader.Reload(); err != nil {
+	var err error
+	if audit := a.change(r, AuditEntry{Action: "reload"}, func() error { err = a.Reloader.Reload(); return err }); audit != nil && err == nil {
+		a.fail(w, audit)
+		return
+	}
+	if err != nil {
 		writeProblem(w, Problem{
 			Status: http.StatusUnprocessableEntity, Detail: err.Error() + "; the last good policy serves",
 			Findings: findings(a.Reloader.Status().Findings),

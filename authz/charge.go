@@ -139,8 +139,8 @@ func (d *Decision) fill(op *limit.Op, r *rule, s *subject) {
 	if s.req.NoRoom {
 		op.MaxWait = 0
 	}
-	if len(r.grants) > 0 {
-		op.Max = r.granted(d.now)
+	if op.Kind == limit.Quota {
+		op.Max = d.terms.max(r, d.now)
 	}
 	if r.named {
 		start := len(d.names)

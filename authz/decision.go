@@ -135,7 +135,8 @@ type Decision struct {
 	rules     []*rule // one for each op
 	ops       []limit.Op
 	states    []limit.State
-	told      int // the op that single-valued headers tell of; -1: none
+	terms     *terms // what operators changed for the tenant; nil: nothing
+	told      int    // the op that single-valued headers tell of; -1: none
 	names     []byte
 	scratch   []byte
 	path      []byte

@@ -19,7 +19,11 @@
 //     goroutine (denials.go).
 //
 // Beside it stands the admin port (admin.go) for those who watch and run the
-// service: who may ask is guard.go's matter, tokens.go knows them. Decisions are
+// service: who may ask is guard.go's matter, tokens.go knows them. There operators
+// see what a tenant has used (usage.go, census.go), reset it, and give and take
+// beside the policy (operate.go, operate_terms.go): every change is written down
+// first (audit.go), and kept with the counters, where a Ledger (ledger.go) of each
+// instance finds it. Decisions are
 // counted in tables of fixed size (metrics.go, tally.go, accounts.go), which
 // collector.go reads for Prometheus. A Reloader (reload.go) keeps the newest good
 // policy in force, at a signal, at a request, and when Watch (watch.go) sees a

@@ -36,6 +36,8 @@ type Options struct {
 	// Jitter gives numbers from 0 up to, not including, 1 for Retry-After; nil:
 	// random ones.
 	Jitter func() float64
+	// Ledger is what operators change at run time; nil: nothing.
+	Ledger *Ledger
 }
 
 // Engine decides. Its methods are safe for concurrent use.
@@ -52,6 +54,7 @@ type Engine struct {
 	seen         seenKeys
 	visits       *recall // the answers of requests
 	refusals     *recall // refusals of limits
+	ledger       *Ledger
 	pendings     pendings
 	counters     counters
 	skew         skew
@@ -72,6 +75,9 @@ func New(store limit.Store, o Options) *Engine {
 	}
 	born := e.now()
 	e.visits, e.refusals = newRecall(maxVisits, born), newRecall(maxRefusals, born)
+	if e.ledger = o.Ledger; e.ledger != nil {
+		e.ledger.changed = e.Forget
+	}
 	if e.jitter == nil {
 		e.jitter = rand.Float64
 	}
@@ -150,7 +156,7 @@ func (e *Engine) decideRoute(req *Request, r *boundRoute, d *Decision) {
 	d.Route, d.Client, d.Cost, d.routeLabel = r.Name, c.prefix, r.Cost, r.label
 	id, ok := d.bound.identify(req, c, d)
 	switch {
-	case !ok || !r.admits(&id, d):
+	case !ok || e.blocks(&id, d) || !r.admits(&id, d):
 		return
 	case id.simulate != "":
 		d.simulate(req, r, &id, c, e.places.Load())
@@ -159,6 +165,22 @@ func (e *Engine) decideRoute(req *Request, r *boundRoute, d *Decision) {
 		return
 	}
 	e.charge(req, r, &id, c, d)
+}
+
+// blocks tells whether operators refuse the tenant everything; d is then the refusal.
+// It takes note of what else they changed for him.
+func (e *Engine) blocks(id *identity, d *Decision) bool {
+	if d.terms = e.ledger.of(id.tenant); d.terms == nil {
+		return false
+	}
+	if d.now.IsZero() {
+		d.now = e.now()
+	}
+	if d.terms.blocked(d.now) {
+		d.deny(ReasonDisabled, 403)
+		return true
+	}
+	return false
 }
 
 // finish counts the decision. A panic on the way to it is a mistake of ours,

@@ -64,7 +64,7 @@ func newSiteOn(t testing.TB, policy string, clock *limittest.Clock, store limit.
 	t.Helper()
 	s := &site{t: t, clock: clock, store: store, log: new(safeBuffer)}
 	log := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	s.engine = New(store, Options{Log: log, Now: clock.Now, Jitter: func() float64 { return 0.999 }})
+	s.engine = New(store, Options{Log: log, Now: clock.Now, Jitter: func() float64 { return 0.999 }, Ledger: NewLedger(&limit.MemoryNotes{Now: clock.Now}, log)})
 	if policy != "" {
 		s.swap(policy)
 	}

@@ -16,6 +16,7 @@ type adminOptions struct {
 	Listen    string // empty: there is none
 	Tokens    string // a file with tokens; empty: serve makes one
 	TokenFile string // where it then writes it
+	Audit     string // a file that gets every change; empty: the log does
 }
 
 // adminTokens are who may use the admin port.
@@ -48,6 +49,11 @@ func startAdmin(o adminOptions, tokens *adminTokens, with authz.AdminOptions) (*
 	if o.Listen == "" {
 		return nil, nil
 	}
+	audit, err := authz.OpenAudit(o.Audit, with.Log)
+	if err != nil {
+		return nil, err
+	}
+	with.Audit = audit
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &admin{tokens: tokens, cancel: cancel, done: make(chan struct{})}
 	ln, err := a.listen(ctx, o)

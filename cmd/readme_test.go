@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/policies"
 )
@@ -44,6 +45,8 @@ func TestReadmeCommands(t *testing.T) {
 		for _, line := range strings.Split(block, "\n") {
 			words := strings.Fields(line)
 			switch {
+			case words[0] == "bin/sluice" && asksService(words[1]):
+				continue // TestReadmeOperators runs it
 			case words[0] == "make":
 				if !bytes.Contains(makefile, []byte("\n"+words[1]+":")) {
 					t.Errorf("README says %q; Makefile has no such target", line)
@@ -125,7 +128,7 @@ func TestReadmeFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := newServeCmd(&env{}).Flags()
-	for _, name := range []string{"listen", "datagrams", "admin", "admin-tokens", "token-file", "store", "peers"} {
+	for _, name := range []string{"listen", "datagrams", "admin", "admin-tokens", "token-file", "audit", "store", "peers"} {
 		def := flags.Lookup(name).DefValue
 		if name == "peers" {
 			def = "loopback"
@@ -136,4 +139,50 @@ func TestReadmeFlags(t *testing.T) {
 			t.Errorf("README's row for --%s does not say %s", name, def)
 		}
 	}
+}
+
+// asksService tells whether a verb asks a running service.
+func asksService(verb string) bool {
+	return slices.Contains([]string{"tenants", "usage", "grant", "reset", "block", "unblock"}, verb)
+}
+
+// TestReadmeOperators: what README does to a tenant works on a running service, in
+// its order, when the last day of its grant is to come.
+func TestReadmeOperators(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "policy.yaml"), strings.Replace(operatedPolicy, "daily:", "speed: {per: key, rate: 1/h, burst: 1}\n      monthly:", 1))
+	s := serveIn(t, dir)
+	ran := 0
+	for _, block := range blocks(t, "sh") {
+		for line := range strings.Lines(block) {
+			words := strings.Fields(line)
+			if words[0] != "bin/sluice" || !asksService(words[1]) {
+				continue
+			}
+			line = strings.Replace(line, "2026-12-31", time.Now().UTC().Format(time.DateOnly), 1)
+			args := append([]string{words[1], "--admin", strings.TrimPrefix(s.admin, "http://")}, shellWords(strings.SplitN(line, words[1], 2)[1])...)
+			c := exec.Command("sluice", args...)
+			c.Dir = dir
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Errorf("README: %s: %v\n%s", line, err, out)
+			}
+			ran++
+		}
+	}
+	if ran < 6 {
+		t.Errorf("README shows %d verbs of operators", ran)
+	}
+}
+
+// shellWords are the words of a line, in which "double quotes" hold blanks.
+func shellWords(line string) (words []string) {
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	return words
 }

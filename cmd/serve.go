@@ -54,6 +54,7 @@ Every flag is also an environment variable: --store is SLUICE_STORE.`,
 	f.StringVar(&o.Admin.Listen, "admin", "127.0.0.1:9181", "HOST:PORT or unix:PATH of metrics, health, status and reload; empty: none")
 	f.StringVar(&o.Admin.Tokens, "admin-tokens", "", "a file of who may use it: lines NAME read|write SHA256")
 	f.StringVar(&o.Admin.TokenFile, "token-file", "sluice.token", "without --admin-tokens: where a token for this machine's verbs is written")
+	f.StringVar(&o.Admin.Audit, "audit", "", "a file that gets a line for every change that operators make; empty: the log does")
 	f.StringVar(&o.Store, "store", "embedded:sluice.db", "embedded:FILE, memory, redis://..., rediss://..., unix://..., redis://h1,h2/?master=NAME or redis+cluster://h1,h2")
 	f.IntVar(&o.Opened.Instances, "instances", 1, "how many services share the Redis: each counts its share of soft quotas alone")
 	f.IntVar(&o.Opened.MaxKeys, "max-keys", 1_000_000, "the most counters that memory and embedded keep")
@@ -127,7 +128,8 @@ func runServe(e *env, o serveOptions) error {
 			log.Error("closing the store", "error", err.Error())
 		}
 	}()
-	engine := authz.New(store.Store, authz.Options{Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Breaker: store.breaker, Log: log})
+	ledger := authz.NewLedger(store.notes, log)
+	engine := authz.New(store.Store, authz.Options{Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Breaker: store.breaker, Log: log, Ledger: ledger})
 	source.engine = engine
 	if err := engine.Swap(first); err != nil {
 		return fmt.Errorf("cannot enforce policy %q: %w", o.Policy, err)
@@ -146,6 +148,11 @@ func runServe(e *env, o serveOptions) error {
 		return err
 	}
 	defer func() { stop(); heard() }()
+	// Blocks hold from the first answer on, if the store can tell them.
+	if err := ledger.Refresh(ctx); err != nil {
+		log.Warn("grants and blocks are not known yet", "error", err.Error())
+	}
+	go ledger.Run(ctx)
 	source.keepFresh(ctx, reloader, hup)
 	return authz.Serve(ctx, engine, authz.ServeOptions{Listen: o.Listen, Peers: peers, Log: log, Ready: port.serving})
 }

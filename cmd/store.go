@@ -12,6 +12,7 @@ import (
 // openedStore is the store that --store names.
 type openedStore struct {
 	limit.Store
+	notes    limit.Notes   // what operators say at run time, in the same place
 	kind     string        // what the log says: never the URL, which may hold a password
 	deadline time.Duration // of a decision; 0 for a store that never waits
 	breaker  *limit.Breaker
@@ -38,7 +39,7 @@ func openStore(name string, o storeOptions, log *slog.Logger) (*openedStore, err
 	memory := limit.MemoryOptions{MaxKeys: o.MaxKeys}
 	switch scheme {
 	case "memory":
-		return &openedStore{Store: limit.NewMemory(memory), kind: "memory"}, nil
+		return &openedStore{Store: limit.NewMemory(memory), notes: &limit.MemoryNotes{}, kind: "memory"}, nil
 	case "embedded":
 		if rest == "" {
 			return nil, usagef("--store embedded: names no file; want embedded:FILE")
@@ -47,7 +48,7 @@ func openStore(name string, o storeOptions, log *slog.Logger) (*openedStore, err
 		if err != nil {
 			return nil, err
 		}
-		return &openedStore{Store: store, kind: "embedded", deadline: diskDeadline, disk: true}, nil
+		return &openedStore{Store: store, notes: store.Notes(), kind: "embedded", deadline: diskDeadline, disk: true}, nil
 	case "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel":
 		return openRedis(name, o, log)
 	}
@@ -77,5 +78,5 @@ func openRedis(url string, o storeOptions, log *slog.Logger) (*openedStore, erro
 	}})
 	// Soft quotas are counted here, and written in batches.
 	soft := limit.NewSoft(breaker, limit.SoftOptions{Instances: o.Instances, MaxKeys: o.MaxKeys})
-	return &openedStore{Store: soft, kind: "redis", deadline: o.Deadline, breaker: breaker}, nil
+	return &openedStore{Store: soft, notes: store.Notes(), kind: "redis", deadline: o.Deadline, breaker: breaker}, nil
 }

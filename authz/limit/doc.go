@@ -95,6 +95,9 @@
 // instance's share; it writes the sums in batches that can be repeated
 // (soft_flush.go).
 //
+// Notes (notes.go) are no counters: what operators say at run time, kept in the same
+// place, for people's changes and never within a decision.
+//
 // Memory and Redis are held to the same answers by package limittest: by cases, and
 // by random histories compared with a plain model step by step.
 //
