@@ -125,10 +125,13 @@ func (b *builder) newChain(id string, links []link) chain {
 		source[i] = l.flag
 	}
 	var c chain
-	refuse := newMap(join(source...), "sluice_refuse_"+id, chainTitle(links))
-	exempt := newMap(join(source...), "sluice_exempt_"+id)
-	would := newMap(join(source...), "sluice_would_"+id)
-	rule := newMap(join(source...), "sluice_rule_"+id)
+	at := len(b.access)
+	flags := b.concatenated(&b.access, "sluice_flags_"+id+"_", source)
+	from("edge.access", b.access[at:])
+	refuse := newMap(flags, "sluice_refuse_"+id, chainTitle(links))
+	exempt := newMap(flags, "sluice_exempt_"+id)
+	would := newMap(flags, "sluice_would_"+id)
+	rule := newMap(flags, "sluice_rule_"+id)
 	for _, m := range []*block{&refuse, &exempt, &would, &rule} {
 		m.otherwise(none())
 	}
@@ -170,12 +173,24 @@ func (b *builder) newChain(id string, links []link) chain {
 func reached(links []link, i int) string {
 	var s strings.Builder
 	s.WriteString("^")
-	for _, l := range links[:i] {
+	flag := func(l link) byte {
 		if l.shadow {
-			s.WriteByte('.')
-		} else {
-			s.WriteByte('0')
+			return '.'
 		}
+		return '0'
+	}
+	for j := 0; j < i; {
+		run := 1
+		for j+run < i && flag(links[j+run]) == flag(links[j]) {
+			run++
+		}
+		const few = 16 // so many are easier to read one by one
+		if run <= few {
+			s.WriteString(strings.Repeat(string(flag(links[j])), run))
+		} else {
+			fmt.Fprintf(&s, "%c{%d}", flag(links[j]), run)
+		}
+		j += run
 	}
 	s.WriteByte('1')
 	return s.String()

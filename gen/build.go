@@ -1,7 +1,9 @@
 package gen
 
 import (
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"sluice/policies"
 )
@@ -57,10 +59,24 @@ func commentLines(lines []string) []Token {
 	var out []Token
 	for _, l := range lines {
 		if l != "" {
-			out = append(out, comment(l))
+			out = append(out, comment(shortened(l)))
 		}
 	}
 	return out
+}
+
+// shortened keeps a comment readable, and NGINX able to read it: a comment must
+// fit into its buffer, as an argument must.
+func shortened(s string) string {
+	const most = 500
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + " ..."
 }
 
 // line adds a line to a block.
@@ -85,6 +101,33 @@ func join(parts ...part) Token {
 		return variable(parts[0].variable)
 	}
 	return (&text{parts: parts}).mustToken()
+}
+
+// concatenated is join for any number of flags: what would be longer than
+// NGINX's longest argument is put together of pieces first.
+func (b *builder) concatenated(to *[]block, name string, flags []part) Token {
+	const room = maxToken - 2
+	var pieces [][]part
+	left := 0
+	for _, f := range flags {
+		size := len(f.lit) + len(f.variable) + len("${}")
+		if left < size {
+			pieces, left = append(pieces, nil), room
+		}
+		pieces[len(pieces)-1] = append(pieces[len(pieces)-1], f)
+		left -= size
+	}
+	if len(pieces) == 1 {
+		return join(flags...)
+	}
+	var whole []part
+	for i, piece := range pieces {
+		m := newMap(none(), name+strconv.Itoa(i+1))
+		m.otherwise(join(piece...))
+		*to = append(*to, m)
+		whole = append(whole, isSet(m.name()))
+	}
+	return join(whole...)
 }
 
 // both is the condition that all of the flags hold, as one flag: a map over

@@ -59,7 +59,7 @@ func Check(ctx context.Context, nginx string, f Files) error {
 // wrapper is a configuration that includes every rendered file, as sites do.
 func wrapper(f Files) []byte {
 	var b strings.Builder
-	b.WriteString("pid check.pid;\nevents { }\nhttp {\naccess_log off;\n")
+	b.WriteString("access_log off;\n")
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		fmt.Fprintf(&b, "%s_temp_path temp_%s;\n", kind, kind)
 	}
@@ -86,7 +86,8 @@ func wrapper(f Files) []byte {
 	}
 	server("include sluice/log.conf;\n" + routes.String() + "location /own { add_header X-Own 1; include sluice/headers.conf; }\n")
 	b.WriteString("}\n")
-	return []byte(b.String())
+	// Each server listens, and NGINX wants a connection for that.
+	return fmt.Appendf(nil, "pid check.pid;\nevents { worker_connections %d; }\nhttp {\n%s", sockets+512, b.String())
 }
 
 var (

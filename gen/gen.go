@@ -181,7 +181,7 @@ func (b *builder) render(out *output) {
 func (b *builder) renderLocations(out *output) {
 	patterns := append([]string{""}, hosts(b.c)...)
 	full := nginxView{Stamp: b.stamp, Listen: b.addresses(b.opt.Listen)}
-	full.Ends = b.c.Settles()
+	full.Ends, full.Names = b.c.Settles(), nameBucket(patterns)
 	if b.c.Client.ProxyProtocol {
 		full.Suffix = word("proxy_protocol")
 	}
@@ -207,6 +207,25 @@ func (b *builder) renderLocations(out *output) {
 	if b.opt.Full {
 		out.file("nginx.conf", "nginx.conf.tmpl", full)
 	}
+}
+
+// nameBucket is server_names_hash_bucket_size for the longest of the host names:
+// a power of two that it fits into, with what NGINX keeps beside it. Its own
+// default is the size of a cache line, 32 at least.
+func nameBucket(hosts []string) Token {
+	longest := 0
+	for _, h := range hosts {
+		longest = max(longest, len(h))
+	}
+	const beside = 24 // two pointers, a length, and rounding
+	if longest+beside <= 32 {
+		return Token{}
+	}
+	size := 64
+	for size < longest+beside {
+		size *= 2
+	}
+	return number(int64(size))
 }
 
 func (b *builder) client() clientView {

@@ -119,10 +119,16 @@ func (b *builder) regexLocation(r *policies.Route) location {
 // routeFile is the file of a route as an include names it.
 func routeFile(r *policies.Route) Token { return word("sluice/routes/" + r.Name + ".conf") }
 
-// hostFile is the file of a host's locations.
+// hostFile is the file of a host's locations. A name that is too long for a file
+// ends in its hash.
 func hostFile(host string) string {
 	if host == "" {
 		return "sluice/locations.conf"
 	}
-	return "sluice/locations/" + strings.Replace(host, "*", "_", 1) + ".conf"
+	const most = 200
+	name := strings.Replace(host, "*", "_", 1)
+	if len(name) > most {
+		name = name[:most] + "_" + digest(host, 16)
+	}
+	return "sluice/locations/" + name + ".conf"
 }

@@ -190,6 +190,7 @@ type geoView struct {
 type nginxView struct {
 	Stamp   Token
 	Module  Token // loaded first; empty: none
+	Names   Token // the size of the table of host names; empty: NGINX's own will do
 	Listen  []Token
 	Suffix  Token // after each address
 	Ends    bool  // the service is told when requests end
