@@ -84,7 +84,7 @@ func bind(c *policies.Compiled) (*bound, error) {
 	}
 	b.top = binder.rules(c.Limits)
 	b.timed = b.timed || binder.quota || b.simulates() || slices.Contains(c.Responses.Dialects, policies.DialectXRateLimit)
-	b.retries, b.settles = binder.retries, c.Settles()
+	b.retries, b.settles = binder.retries, c.Settles() || c.Reports() > 0
 	b.country, b.asn = binder.country, binder.asn
 	if binder.err != nil {
 		return nil, binder.err

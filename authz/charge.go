@@ -87,7 +87,7 @@ func (e *Engine) chargeOnce(req *Request, r *boundRoute, id *identity, s *subjec
 		d.told = d.tightest()
 		d.Delay = d.longestDelay()
 		if d.bound.settles {
-			e.remember(req, d)
+			e.remember(req, r, d)
 		}
 		return retry
 	}

@@ -3,82 +3,49 @@ package authz
 import (
 	"context"
 	"slices"
-	"sync"
+	"strconv"
+	"strings"
 	"time"
 
 	"sluice/authz/limit"
 )
 
-const (
-	// maxPending is how many requests under way are remembered in each half: the
-	// older half is forgotten when the younger is full or old. Their leases then
-	// expire, and what they charged stays.
-	maxPending = 100_000
-	// pendingFor is how long a request is remembered at least.
-	pendingFor = 15 * time.Minute
-	// settleDeadline is how long a correction may take: nobody waits for it.
-	settleDeadline = time.Second
-)
+// settleDeadline is how long a correction may take: nobody waits for it.
+const settleDeadline = time.Second
 
 // Completion is the end of a request, as NGINX tells it.
 type Completion struct {
-	ID     string // $request_id
-	Path   string // of the question: /_sluice/open/NAME
-	Status int    // of the answer, as the client got it
+	ID     string            // $request_id
+	Path   string            // of the question: /_sluice/open/NAME
+	Status int               // of the answer, as the client got it; 0 when he was gone
+	Costs  map[string]string // headers of the application that tell a cost, by name
 }
 
-// pending is what an allowed request charged that its end will settle.
-type pending struct {
-	ops    []limit.Op // with memory of their own
-	rules  []*rule
-	deltas []int64
-}
+// left tells whether the client went away before there was an answer.
+func (c *Completion) left() bool { return c.Status == 0 || c.Status == 499 }
 
-// pendings remembers requests under way, in two halves.
-type pendings struct {
-	mu           sync.Mutex
-	young, older map[string]*pending
-	since        time.Time // of the younger half
-}
-
-func (p *pendings) add(name string, x *pending, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.young == nil || now.Sub(p.since) >= pendingFor || len(p.young) >= maxPending {
-		p.older, p.young, p.since = p.young, map[string]*pending{}, now
-	}
-	p.young[name] = x
-}
-
-// take finds a request and forgets it: the end of a request comes once.
-func (p *pendings) take(name string) *pending {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, half := range []map[string]*pending{p.young, p.older} {
-		if x, ok := half[name]; ok {
-			delete(half, name)
-			return x
-		}
-	}
-	return nil
-}
-
-// remember keeps what the end of the request will settle. It allocates: only
-// requests with such limits come here.
-func (e *Engine) remember(req *Request, d *Decision) {
-	x := &pending{}
-	for i, r := range d.rules {
+// remember keeps what the end of the request, or a report of its cost, will settle.
+// It allocates: only requests with such limits come here.
+func (e *Engine) remember(req *Request, r *boundRoute, d *Decision) {
+	x := &pending{route: r, since: d.now}
+	told := r.CostHeader != "" || r.CostReport > 0
+	for i, rule := range d.rules {
+		priced := told && !rule.limit.Requests && rule.op.Kind != limit.Concurrency
 		// A limit in shadow charges only what fitted.
-		if !r.limit.Settles() || !d.states[i].Fits {
+		if !rule.limit.Settles() && !priced || !d.states[i].Fits {
 			continue
 		}
 		op := d.ops[i]
 		op.Tag, op.Key, op.ID = slices.Clone(op.Tag), slices.Clone(op.Key), slices.Clone(op.ID)
 		op.Stamp = d.states[i].Stamp
-		x.ops, x.rules = append(x.ops, op), append(x.rules, r)
+		x.parts = append(x.parts, part{rule: rule, op: op, charged: op.Cost, priced: priced})
 	}
-	if len(x.ops) > 0 && len(req.ID) > 0 {
-		e.pendings.add(completionName(string(req.ID), string(req.Route)), x, time.Now())
+	if len(x.parts) == 0 || len(req.ID) == 0 {
+		return
+	}
+	if early, ok := e.pendings.add(string(req.ID), string(req.Route), x, d.now); ok {
+		// The client went away while we decided: NGINX has told so already.
+		go func() { _, _ = e.settle(x, early) }()
 	}
 }
 
@@ -86,7 +53,8 @@ func (e *Engine) remember(req *Request, d *Decision) {
 func completionName(id, route string) string { return id + "/" + route }
 
 // Complete settles what a request charged, now that it has ended: leases are
-// freed, and what its status does not count is given back. It tells whether this
+// freed, what its status does not count is given back, and a cost that the
+// application told is charged instead of the estimate. It tells whether this
 // instance had let the request pass. An error is the store's: the lease then
 // expires by itself, and the charge stays.
 func (e *Engine) Complete(c Completion) (known bool, err error) {
@@ -94,18 +62,125 @@ func (e *Engine) Complete(c Completion) (known bool, err error) {
 	if !question.readPath([]byte(c.Path)) {
 		return false, nil
 	}
-	x := e.pendings.take(completionName(c.ID, string(question.Route)))
+	x := e.pendings.end(completionName(c.ID, string(question.Route)), c, e.now())
 	if x == nil {
 		return false, nil
 	}
-	for i, r := range x.rules {
-		delta := int64(0)
-		if !r.limit.Counts(c.Status) {
-			delta = -x.ops[i].Cost
+	return e.settle(x, c)
+}
+
+// settle settles a request that has ended, once.
+func (e *Engine) settle(x *pending, c Completion) (first bool, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ended {
+		return false, nil
+	}
+	x.ended = true
+	cost, told := x.route.tellsCost(c.Costs)
+	var ops []limit.Op
+	var deltas []int64
+	for i := range x.parts {
+		p := &x.parts[i]
+		owed := p.charged
+		if told && p.priced {
+			owed = cost
 		}
-		x.deltas = append(x.deltas, delta)
+		if !p.rule.limit.Counts(c.Status) {
+			owed, p.void = 0, true
+		}
+		if owed != p.charged || p.op.Kind == limit.Concurrency {
+			ops, deltas = append(ops, p.op), append(deltas, owed-p.charged)
+			p.charged = owed
+		}
+	}
+	if len(ops) == 0 {
+		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleDeadline)
 	defer cancel()
-	return true, e.store.Settle(ctx, nil, x.ops, x.deltas)
+	return true, e.store.Settle(ctx, nil, ops, deltas)
+}
+
+// tellsCost is the cost that an answer's header tells, at most what the policy
+// allows. Without one, or when it is no whole number, the estimate stays.
+func (r *boundRoute) tellsCost(costs map[string]string) (int64, bool) {
+	text, ok := costs[r.CostHeader]
+	if !ok || r.CostHeader == "" {
+		return 0, false
+	}
+	text = strings.TrimSpace(text)
+	if text == "" || strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return r.CostMax, true // more digits than a number has
+	}
+	return min(n, r.CostMax), true
+}
+
+// Report is what the application says a request has cost.
+type Report struct {
+	ID    string // $request_id, which the application gets in X-Sluice-Request
+	Route string // the location that asked; may be empty when one alone is reported about
+	Cost  int64  // units, 0 or more
+}
+
+// ReportOutcome is what became of a Report.
+type ReportOutcome int
+
+// What may become of a Report.
+const (
+	ReportSettled  ReportOutcome = iota // the difference is charged or given back
+	ReportAgain                         // the same was reported before
+	ReportOther                         // another cost was reported before: it stays
+	ReportUnknown                       // no request of this instance that waits for one
+	ReportLate                          // its time is over: the estimate stays
+	ReportNotTaken                      // the store did not take it; it may be said again
+)
+
+// Report settles the cost of a request whose route has `cost_from: {report: ...}`,
+// once. The cost that it settled on, at most the policy's max, is returned too.
+func (e *Engine) Report(r Report) (ReportOutcome, int64) {
+	x := e.pendings.reported(r.ID, r.Route)
+	if x == nil {
+		return ReportUnknown, 0
+	}
+	cost := min(r.Cost, x.route.CostMax)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.told && x.cost == cost:
+		return ReportAgain, cost
+	case x.told:
+		return ReportOther, x.cost
+	case e.now().Sub(x.since) > x.route.CostReport:
+		return ReportLate, 0
+	}
+	var ops []limit.Op
+	var deltas []int64
+	for i := range x.parts {
+		if p := &x.parts[i]; p.priced && !p.void && p.charged != cost {
+			ops, deltas = append(ops, p.op), append(deltas, cost-p.charged)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), settleDeadline)
+	defer cancel()
+	// The name makes it happen once if the store did it and its answer was lost.
+	if len(ops) > 0 && e.store.Settle(ctx, reportName(r.ID, x.route), ops, deltas) != nil {
+		return ReportNotTaken, 0
+	}
+	for i := range x.parts {
+		if p := &x.parts[i]; p.priced && !p.void {
+			p.charged = cost
+		}
+	}
+	x.told, x.cost = true, cost
+	return ReportSettled, cost
+}
+
+// reportName names a report for the store.
+func reportName(id string, r *boundRoute) []byte {
+	return appendHash([]byte("cost/"), []byte(id+"/"+r.Name))
 }

@@ -153,13 +153,14 @@ func parseCompletion(data []byte) (Completion, bool) {
 	}
 	// The status is text: of a client who left it is 000, which is no JSON number.
 	var line struct {
-		ID     string `json:"id"`
-		Path   string `json:"path"`
-		Status string `json:"status"`
+		ID     string            `json:"id"`
+		Path   string            `json:"path"`
+		Status string            `json:"status"`
+		Costs  map[string]string `json:"costs"`
 	}
 	if json.Unmarshal(data[start:], &line) != nil || line.ID == "" || line.Path == "" {
 		return Completion{}, false
 	}
 	status, err := strconv.Atoi(line.Status)
-	return Completion{ID: line.ID, Path: line.Path, Status: status}, err == nil
+	return Completion{ID: line.ID, Path: line.Path, Status: status, Costs: line.Costs}, err == nil
 }

@@ -97,6 +97,7 @@ func (e *Engine) Swap(c *policies.Compiled) error {
 	}
 	e.metrics.label(b)
 	b.since = time.Now()
+	e.pendings.keep(c.Reports())
 	e.state.Store(b)
 	e.Forget()
 	return nil
@@ -155,6 +156,9 @@ func (e *Engine) decideRoute(req *Request, r *boundRoute, d *Decision) {
 	c := newClient(req.IP, d.bound.policy.Client.IPv6Prefix)
 	d.Route, d.Client, d.Cost, d.routeLabel = r.Name, c.prefix, r.Cost, r.label
 	id, ok := d.bound.identify(req, c, d)
+	if req.app != nil && req.app.cost > 0 {
+		d.Cost = req.app.cost
+	}
 	switch {
 	case !ok || e.blocks(&id, d) || !r.admits(&id, d):
 		return

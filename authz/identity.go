@@ -29,6 +29,9 @@ func (b *bound) identify(req *Request, c client, d *Decision) (identity, bool) {
 	if b.policy.Identity == nil {
 		return identity{plan: -1}, true
 	}
+	if req.app != nil && req.app.named() {
+		return b.identifyApp(req.app, c, d)
+	}
 	for i := range b.sources {
 		s := &b.sources[i]
 		value := s.credential(req)

@@ -42,6 +42,9 @@ type Request struct {
 	// Exempt tells that an access rule freed the client from all limits.
 	Exempt bool
 
+	// What an application says that asks by itself (POST /v1/take); no header sets it.
+	app *appRequest
+
 	fields []field // credentials and values, in the order they came
 }
 

@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -131,8 +132,12 @@ func newServer(h *handler, log *slog.Logger) *fasthttp.Server {
 
 // dropBody answers a question that announces a body as if it had none: the
 // subrequest inherits the client's Content-Length, not the body. What may follow
-// is not read, so the connection ends with the answer.
+// is not read, so the connection ends with the answer. Applications may say
+// something.
 func dropBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if bytes.HasPrefix(h.RequestURI(), []byte(appPrefix)) {
+		return fasthttp.RequestConfig{MaxRequestBodySize: maxAppBody}
+	}
 	if n := h.ContentLength(); n > 0 || n == -1 {
 		h.SetContentLength(0)
 		h.Del(fasthttp.HeaderExpect)
@@ -160,6 +165,10 @@ func newHandler(e *Engine, denials *denialLog) *handler {
 }
 
 func (h *handler) serve(ctx *fasthttp.RequestCtx) {
+	if bytes.HasPrefix(ctx.Request.Header.RequestURI(), []byte(appPrefix)) {
+		h.app(ctx)
+		return
+	}
 	if !ctx.IsGet() && !ctx.IsHead() {
 		ctx.Response.SetStatusCode(fasthttp.StatusMethodNotAllowed)
 		ctx.Response.Header.Set(fasthttp.HeaderAllow, "GET, HEAD")

@@ -209,6 +209,9 @@ func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("RateLimit", `"the-app";r=1`)
+	if cost := r.URL.Query().Get("cost"); cost != "" {
+		w.Header().Set("X-Cost", cost)
+	}
 	if d, err := time.ParseDuration(r.URL.Query().Get("sleep")); err == nil {
 		time.Sleep(d)
 	}

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"slices"
 	"strings"
 
 	"sluice/gen/edge"
@@ -97,11 +98,28 @@ func (b *builder) clientHeaders() []header {
 	)
 }
 
-// hidden are the headers of the application that ours replace.
-func (b *builder) hidden() []Token {
+// hidden are the headers of the application that ours replace, and those that tell
+// only us what a request has cost: the location is that of all routes that share
+// the match.
+func (b *builder) hidden(r *policies.Route) []Token {
 	var out []Token
 	for _, name := range append(edge.LimitHeaders(b.c.Responses.Dialects), policies.HeaderDegraded, policies.HeaderLimit, policies.HeaderReason) {
 		out = append(out, word(name))
+	}
+	for _, name := range b.c.CostHeaders() {
+		if slices.ContainsFunc(b.c.Routes, func(o policies.Route) bool { return o.CostHeader == name && r.SameMatch(&o) }) {
+			out = append(out, b.take(headerName(name)))
+		}
+	}
+	return out
+}
+
+// costs are the headers that tell the cost of a request, and what holds them when
+// it has ended.
+func (b *builder) costs() []header {
+	var out []header
+	for _, name := range b.c.CostHeaders() {
+		out = append(out, header{b.take(headerName(name)), headerVariable("upstream_http_", name)})
 	}
 	return out
 }
@@ -113,6 +131,9 @@ func (b *builder) appHeaders(a asking) []header {
 		{word(policies.HeaderTenant), word("$sluice_tenant")},
 		{word(policies.HeaderPlan), word("$sluice_plan")},
 		{word(policies.HeaderPriority), word("$sluice_priority")},
+	}
+	if b.c.Reports() > 0 {
+		out = append(out, header{word(policies.HeaderRequest), word("$request_id")}) // what a cost is reported for
 	}
 	for _, name := range a.shown {
 		out = append(out, header{b.take(headerName(name)), headerVariable("http_", name)})

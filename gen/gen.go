@@ -148,7 +148,7 @@ func (b *builder) render(out *output) {
 		Zones: b.zones, ZoneTotal: b.zoneTotal(),
 		Defaults: b.defaults(asked, vars),
 		Authz:    b.peers(b.opt.Authz), App: b.peers(b.opt.Upstreams),
-		Denials: d.blocks,
+		Denials: d.blocks, Costs: b.costs(),
 	}
 	http.Keys = append(b.pads(), http.Keys...)
 	var places []geoFile

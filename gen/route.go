@@ -29,7 +29,7 @@ func (b *builder) route(r *policies.Route, rules []link, anyAsked bool) routeVie
 	}
 	if asked {
 		v.Ask = word(policies.AuthPath(mode, r.Name))
-		v.Hide = b.hidden()
+		v.Hide = b.hidden(r)
 	}
 	if anyAsked && !asked {
 		v.Comments = append(v.Comments, commentLines([]string{

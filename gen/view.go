@@ -68,6 +68,7 @@ type httpView struct {
 	Login     login
 	Denials   []block
 	App       []peer
+	Costs     []header // what tells the cost of a request: a header, and what holds it
 }
 
 // varsView is for vars.conf.

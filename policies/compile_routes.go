@@ -1,6 +1,9 @@
 package policies
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // defaultRoute is the one route of a policy that names none.
 const defaultRoute = "all"
@@ -41,6 +44,12 @@ func (c *Compiled) compileRoute(i int, s *RouteSpec) Route {
 	}
 	if s.Cost != nil {
 		r.Cost = int64(*s.Cost)
+	}
+	if from := s.CostFrom; from != nil {
+		r.CostHeader, r.CostMax = string(from.ResponseHeader), int64(*from.Max)
+		if from.Report != nil {
+			r.CostReport = time.Duration(*from.Report)
+		}
 	}
 	return r
 }

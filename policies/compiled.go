@@ -309,8 +309,14 @@ type Route struct {
 	Exempt bool
 	// Asked tells whether NGINX asks the service about this route: not when it
 	// is exempt, when the file says so, or when no rule of the service concerns it.
-	Asked       bool
-	Cost        int64
+	Asked bool
+	Cost  int64
+	// CostHeader is the header of the application's answer that tells the true cost,
+	// CostReport how long the application has to report it; both are zero where Cost
+	// is the cost. CostMax bounds what is told.
+	CostHeader  string
+	CostReport  time.Duration
+	CostMax     int64
 	OnStoreDown FailMode
 	Plans       []bool // by plan index; nil: every plan
 	Limits      []Limit
@@ -379,14 +385,37 @@ func (l *Limit) Counts(status int) bool {
 	return slices.Contains(l.Statuses, status) || slices.Contains(l.Statuses, status/100)
 }
 
-// Settles tells whether any limit does: then NGINX must tell when requests end.
+// Settles tells whether any limit does, or a route has its cost from a header:
+// then NGINX must tell when requests end.
 func (c *Compiled) Settles() bool {
 	for l := range c.limits() {
 		if l.Settles() {
 			return true
 		}
 	}
-	return false
+	return len(c.CostHeaders()) > 0
+}
+
+// CostHeaders are the headers that tell the cost of a request, each once, in the
+// order of the routes.
+func (c *Compiled) CostHeaders() []string {
+	var names []string
+	for i := range c.Routes {
+		if r := &c.Routes[i]; r.Asked && r.CostHeader != "" && !slices.Contains(names, r.CostHeader) {
+			names = append(names, r.CostHeader)
+		}
+	}
+	return names
+}
+
+// Reports is the longest that an application may take to report a cost; 0 when no
+// route wants it to.
+func (c *Compiled) Reports() time.Duration {
+	longest := time.Duration(0)
+	for i := range c.Routes {
+		longest = max(longest, c.Routes[i].CostReport)
+	}
+	return longest
 }
 
 // CountsRetries tells whether any limit does: then NGINX must tell of them.

@@ -33,7 +33,7 @@ func unenforcedLimits(p *Policy, f *findings) {
 func unenforcedRoutes(p *Policy, f *findings) {
 	for i := range p.Routes {
 		r := &p.Routes[i]
-		f.notYet(elem("routes", i), key{"cost_from", r.CostFrom != nil}, key{"on_store_down", r.OnStoreDown == FailLocal})
+		f.notYet(elem("routes", i), key{"on_store_down", r.OnStoreDown == FailLocal})
 	}
 }
 

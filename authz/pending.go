@@ -1,0 +1,138 @@
+package authz
+
+import (
+	"sync"
+	"time"
+
+	"sluice/authz/limit"
+)
+
+const (
+	// maxPending is how many requests under way are remembered in each half: the
+	// older half is forgotten when the younger is full or old. Their leases then
+	// expire, and what they charged stays.
+	maxPending = 100_000
+	// pendingFor is how long a request is remembered at least.
+	pendingFor = 15 * time.Minute
+	// maxEarly is how many ends are remembered that came before their request was
+	// let pass, and earlyFor how long.
+	maxEarly = 10_000
+	earlyFor = 10 * time.Second
+)
+
+// pending is what an allowed request charged that its end, or a report of its cost,
+// will settle.
+type pending struct {
+	route *boundRoute
+	since time.Time
+
+	mu    sync.Mutex
+	parts []part
+	ended bool
+	told  bool // the application has reported
+	cost  int64
+}
+
+// part is what one limit was charged.
+type part struct {
+	rule    *rule
+	op      limit.Op // with memory of its own
+	charged int64    // as it stands
+	priced  bool     // it is charged what the request costs in the end
+	void    bool     // it was given back: its status does not count
+}
+
+// pendings remembers requests under way, in two halves.
+type pendings struct {
+	mu           sync.Mutex
+	young, older half
+	since        time.Time // of the younger half
+	longest      time.Duration
+
+	early      map[string]Completion // ends that came too soon
+	earlySince time.Time
+}
+
+// keep makes it remember requests for as long as a policy wants.
+func (p *pendings) keep(longest time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.longest = max(longest, pendingFor)
+}
+
+// add remembers a request. If its end is known already, it returns that.
+func (p *pendings) add(id, route string, x *pending, now time.Time) (early Completion, ok bool) {
+	name := completionName(id, route)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if early, ok = p.early[name]; ok {
+		delete(p.early, name)
+		if x.route.CostReport == 0 {
+			return early, true
+		}
+	}
+	if p.young.requests == nil || now.Sub(p.since) >= max(p.longest, pendingFor) || len(p.young.requests) >= maxPending {
+		p.older, p.young, p.since = p.young, newHalf(), now
+	}
+	p.young.add(name, id, x)
+	return early, ok
+}
+
+// end finds a request that has ended, and forgets it unless a report is awaited.
+// An end that tells of a client who went away, about a request that is not known,
+// may have overtaken it: it is kept for a moment.
+func (p *pendings) end(name string, c Completion, now time.Time) *pending {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range []half{p.young, p.older} {
+		if x, ok := h.requests[name]; ok {
+			if x.route.CostReport == 0 {
+				delete(h.requests, name)
+			}
+			return x
+		}
+	}
+	if c.left() {
+		if p.early == nil || now.Sub(p.earlySince) >= earlyFor || len(p.early) >= maxEarly {
+			p.early, p.earlySince = map[string]Completion{}, now
+		}
+		p.early[name] = c
+	}
+	return nil
+}
+
+// reported finds a request that waits for a report, or has had it: by the location
+// that asked, or without one the only one of its id.
+func (p *pendings) reported(id, route string) *pending {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range []half{p.young, p.older} {
+		x, ok := h.reports[id]
+		if route != "" {
+			x, ok = h.requests[completionName(id, route)]
+		}
+		if ok && x != nil && x.route.CostReport > 0 {
+			return x
+		}
+	}
+	return nil
+}
+
+// half is what was remembered in one stretch of time.
+type half struct {
+	requests map[string]*pending // by completionName
+	reports  map[string]*pending // those that want a report, by id; nil when an id has several
+}
+
+func newHalf() half { return half{map[string]*pending{}, map[string]*pending{}} }
+
+func (h *half) add(name, id string, x *pending) {
+	h.requests[name] = x
+	if x.route.CostReport == 0 {
+		return
+	}
+	if _, several := h.reports[id]; several {
+		x = nil
+	}
+	h.reports[id] = x
+}
