@@ -57,6 +57,7 @@ type AdminOptions struct {
 type Admin struct {
 	AdminOptions
 	mux      *http.ServeMux
+	patterns []string // that mux has
 	started  time.Time
 	serving  atomic.Bool // decisions are answered
 	stopping atomic.Bool
@@ -84,6 +85,7 @@ func NewAdmin(o AdminOptions) *Admin {
 	a.Handle("GET /metrics", promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: adminScrapes}))
 	a.Handle("GET /-/status", http.HandlerFunc(a.status))
 	a.Handle("POST /-/reload", http.HandlerFunc(a.reload))
+	a.Handle("GET /openapi.yaml", http.HandlerFunc(a.describe))
 	a.operations()
 	return a
 }
@@ -91,7 +93,10 @@ func NewAdmin(o AdminOptions) *Admin {
 // Handle adds a handler for a pattern of http.ServeMux, before Serve. GET and
 // HEAD are for those who may read, all other methods for those who may write;
 // Caller tells who it is.
-func (a *Admin) Handle(pattern string, h http.Handler) { a.mux.Handle(pattern, h) }
+func (a *Admin) Handle(pattern string, h http.Handler) {
+	a.mux.Handle(pattern, h)
+	a.patterns = append(a.patterns, pattern)
+}
 
 // Listening says where something listens, for /-/status.
 func (a *Admin) Listening(what string, addr net.Addr) {
