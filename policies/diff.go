@@ -82,7 +82,7 @@ type Change struct {
 
 	Everybody bool // it is for every request, whoever sends it
 	Anonymous bool // it is also for those who show no good credential
-	Tenants   int  // tenants whom it concerns
+	Tenants   int  // tenants whom it concerns; of a route for some plans, those who may use it
 	Keys      int  // and keys
 }
 
@@ -108,7 +108,7 @@ type Difference struct {
 
 // Diff compares two policies that Validate found without errors.
 func Diff(old, new *Policy) Difference {
-	d := differ{old: old, new: new, from: Compile(old), to: Compile(new), index: map[string]*Change{}, last: map[*Change]int{}}
+	d := differ{old: old, new: new, from: Compile(old), to: Compile(new), index: map[string]*Change{}, last: map[*Change]int{}, some: map[*Change][]bool{}}
 	d.site()
 	d.client()
 	d.identity()
@@ -131,6 +131,7 @@ type differ struct {
 	plan    map[string]map[string]planChange // by plan and limit
 	moves   map[[2]int]diffFields            // what moving from plan to plan changes
 	touched []bool                           // tenants of the new policy
+	some    map[*Change][]bool               // changes that are for some plans: those of the new policy
 	keys    int
 }
 
@@ -170,6 +171,7 @@ func (d *differ) difference() Difference {
 			out.Tenants++
 		}
 	}
+	d.onPlans()
 	for _, c := range d.changes {
 		slices.SortFunc(c.Names, CompareNatural)
 		from := d.new

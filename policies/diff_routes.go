@@ -45,7 +45,38 @@ func (d *differ) routes() {
 // routeWide says whom a change of a route concerns: everybody, but for a route
 // that is for some plans.
 func (d *differ) routeWide(c *Change, plans []bool) {
-	c.Everybody = c.Everybody || plans == nil
+	if plans == nil {
+		c.Everybody = true
+		return
+	}
+	if d.some[c] == nil {
+		d.some[c] = make([]bool, len(plans))
+	}
+	for i, in := range plans {
+		d.some[c][i] = d.some[c][i] || in
+	}
+}
+
+// onPlans counts the tenants and keys of the plans that changes are for.
+func (d *differ) onPlans() {
+	tenants, keys := make([]int, len(d.to.Plans)), make([]int, len(d.to.Plans))
+	for i := range d.to.Tenants {
+		t := &d.to.Tenants[i]
+		tenants[t.Plan]++
+		for k := range t.Keys {
+			keys[t.Keys[k].Plan]++
+		}
+	}
+	anonymous := d.anonymous()
+	for c, plans := range d.some {
+		for i, in := range plans {
+			if in && !c.Everybody {
+				c.Tenants += tenants[i]
+				c.Keys += keys[i]
+				c.Anonymous = c.Anonymous || anonymous[d.to.Plans[i].Name]
+			}
+		}
+	}
 }
 
 // specOf is a route as the file has it; one that no file names is as empty.

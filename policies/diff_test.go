@@ -153,7 +153,7 @@ func TestDiffCounts(t *testing.T) {
 	// Tenants.
 	f("[tightened removed] tenant [t4]; plan \"pro\" -> \"\"; 1 tenants, 0 keys\n[loosened added] tenant [t5]; plan \"\" -> \"pro\"; 1 tenants, 0 keys\n2 tenants, 0 keys, everybody false\n", "id: t4", "id: t5")
 	// Order where it decides, and what concerns everybody.
-	f("[moved] route [two]; order \"\" -> \"another\"; 0 tenants, 0 keys\n0 tenants, 0 keys, everybody false\n",
+	f("[moved] route [two]; order \"\" -> \"another\"; 2 tenants, 1 keys\n0 tenants, 0 keys, everybody false\n",
 		"  - {name: one, match: {regex: '^/one'}}\n  - {name: two, match: {regex: '^/t'}, plans: [pro]}\n", "  - {name: two, match: {regex: '^/t'}, plans: [pro]}\n  - {name: one, match: {regex: '^/one'}}\n")
 	f("[tightened] limit [] backend; rate \"9000/s\" -> \"1/s\"; 0 tenants, 0 keys, everybody\n0 tenants, 0 keys, everybody true\n", "9000/s", "1/s")
 }

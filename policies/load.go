@@ -127,7 +127,7 @@ func decodeOnly(name string, text []byte, beside files) (*Policy, Diagnostics) {
 	p := &Policy{}
 	d := &decoder{policy: p, files: p.noting(beside), fields: map[reflect.Type][]fieldSpec{}, lists: map[FileName]*source{}, budget: expansion}
 	src, bad := readTree(name, text, "a policy that begins with version: 1")
-	p.sources = sources{dir: beside.dir, main: src}
+	p.sources = sources{dir: beside.dir, main: src, lists: d.lists}
 	d.src, d.list = src, bad
 	if len(bad) == 0 {
 		d.value(src.root, reflect.ValueOf(p).Elem(), "")

@@ -41,51 +41,67 @@ func (p *Policy) spokenOf(path string, texts ...string) (Pos, string) {
 		return p.pos(path), path
 	}
 	for _, text := range texts {
-		best := spoken{}
-		best.look(node, path, text, &budget)
-		if best.node != nil {
-			return s.at(best.node), best.path
+		best := spoken{lists: p.sources.lists, text: text, budget: &budget}
+		best.look(s, node, path)
+		if best.length > 0 {
+			return best.pos, best.path
 		}
 	}
 	return p.pos(path), path
 }
 
-// spoken is the longest scalar that a text holds.
+// spoken is the longest value that a text holds, of the policy or of a list file.
 type spoken struct {
-	node *yaml.Node
-	path string
-}
+	lists  map[FileName]*source
+	text   string
+	budget *int
 
-// holds tells whether a text has a value in it, as the policy or NGINX writes it.
-func holds(text, value string) bool {
-	if len(value) < shortest {
-		return false
-	}
-	var re Regex
-	return strings.Contains(text, value) || re.UnmarshalText([]byte(value)) == nil && strings.Contains(text, re.NGINX())
+	length int
+	pos    Pos
+	path   string
 }
 
 // shortest is the length from which a value in a text is no accident.
 const shortest = 4
 
-func (b *spoken) look(n *yaml.Node, path, text string, budget *int) {
+func (b *spoken) look(s *source, n *yaml.Node, path string) {
 	n = follow(n)
-	if *budget--; *budget < 0 {
+	if *b.budget--; *b.budget < 0 {
 		return
 	}
 	switch n.Kind {
 	case yaml.ScalarNode:
-		longer := b.node == nil || len(n.Value) > len(b.node.Value)
-		if longer && holds(text, n.Value) {
-			b.node, b.path = n, path
+		b.take(n.Value, path, func() Pos { return s.at(n) })
+		if list := b.lists[FileName(n.Value)]; list != nil && strings.HasSuffix(path, ".file") {
+			b.lines(list, strings.TrimSuffix(path, ".file"))
 		}
 	case yaml.SequenceNode:
 		for i, e := range n.Content {
-			b.look(e, elem(path, i), text, budget)
+			b.look(s, e, elem(path, i))
 		}
 	case yaml.MappingNode:
-		for _, e := range entries(n, budget) {
-			b.look(e.value, field(path, e.key.Value), text, budget)
+		for _, e := range entries(n, b.budget) {
+			b.look(s, e.value, field(path, e.key.Value))
 		}
+	}
+}
+
+// lines looks at the entries of a list file.
+func (b *spoken) lines(list *source, path string) {
+	for i := 1; i <= len(list.starts); i++ {
+		if value, col := listLine(list.line(i)); value != "" {
+			b.take(value, path, func() Pos { return Pos{File: list.name, Line: i, Col: col} })
+		}
+	}
+}
+
+// take keeps a value if the text holds it, as the policy or as NGINX writes it.
+func (b *spoken) take(value, path string, pos func() Pos) {
+	if len(value) < shortest || len(value) <= b.length {
+		return
+	}
+	var re Regex
+	if strings.Contains(b.text, value) || re.UnmarshalText([]byte(value)) == nil && strings.Contains(b.text, re.NGINX()) {
+		b.length, b.pos, b.path = len(value), pos(), path
 	}
 }

@@ -21,8 +21,9 @@ type sources struct {
 	dir     string // what the files beside the policy are relative to
 	main    *source
 	tenants []tenantSource
-	read    []FileName // every file that was asked for
-	globbed []string   // every pattern
+	lists   map[FileName]*source // list files that could be read
+	read    []FileName           // every file that was asked for
+	globbed []string             // every pattern
 }
 
 // tenantSource is a tenant file, whose first tenant has index first in Policy.Tenants.
