@@ -189,6 +189,30 @@ tenants: [{id: acme, plan: free, cert_sha256: ["9f86d081884c7d659a2feaa0c55ad015
 	}
 }
 
+// TestTenantByToken: who has no key, and may show a token, is known by the column too.
+func TestTenantByToken(t *testing.T) {
+	const src = `version: 1
+identity:
+  sources: [{jwt: {header: Authorization, jwks_file: jwks.json, issuer: "https://id.example", audience: api, tenant_claim: org}}]
+  missing: {plan: free}
+  unlisted: {plan: free}
+plans: {free: {limits: {speed: {per: tenant, rate: 1/m, burst: 1}}}}
+tenants: [{id: acme, plan: free, claim: org-1}]
+`
+	const jwks = `{"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "a", "alg": "EdDSA", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
+	p, ds := policies.Parse("policy.yaml", []byte(src), func(policies.FileName) ([]byte, error) { return []byte(jwks), nil })
+	if ds.HasErrors() {
+		t.Fatal(ds)
+	}
+	line := func(name string) string { return `192.0.2.1 [1796094245.000] "GET / HTTP/1.1" ` + name }
+	r := run(t, Options{Policy: policies.Compile(p), Tenant: "remote_user"}, `$remote_addr [$msec] "$request" $remote_user`,
+		line("org-1"), line("org-1"), line("elsewhere"), line("elsewhere"), line("-"))
+	wantDenials(t, r.Denials, "2 of 2: speed (plan free), since 03:04:05 at 2, most acme")
+	if r.Offenders[1].Who != "elsewhere" {
+		t.Errorf("offenders: %+v", r.Offenders)
+	}
+}
+
 // TestDeadRules is C042: rules that nobody met, and paths that no route names.
 func TestDeadRules(t *testing.T) {
 	r := run(t, Options{Policy: compiled(t, twoFloors)}, full,

@@ -21,6 +21,7 @@ type owners struct {
 	policy *policies.Compiled
 	column accesslog.Var
 	known  map[string]owner
+	issuer *trial.Issuer // of tokens; nil: the policy takes none
 	// strangers are lines with a name that is no tenant's and no key's, and mute those
 	// of tenants for whom nothing can be shown here.
 	strangers, mute int64
@@ -61,8 +62,17 @@ func newOwners(c *policies.Compiled, column accesslog.Var, asked bool) (*policie
 		}
 		return c, w, nil
 	}
-	if !slices.ContainsFunc(c.Identity.Sources, func(s policies.Source) bool { return s.Kind == policies.SourceAPIKey }) {
-		return c, w, nil
+	takes := func(kind policies.SourceKind) bool {
+		return slices.ContainsFunc(c.Identity.Sources, func(s policies.Source) bool { return s.Kind == kind })
+	}
+	out, err := c, error(nil)
+	if takes(policies.SourceJWT) {
+		if out, w.issuer, err = trial.Tokens(c); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !takes(policies.SourceAPIKey) {
+		return out, w, nil
 	}
 	var ids []string
 	for t := range c.Tenants {
@@ -70,14 +80,14 @@ func newOwners(c *policies.Compiled, column accesslog.Var, asked bool) (*policie
 			ids = append(ids, c.Tenants[t].Keys[k].ID)
 		}
 	}
-	named, keys, err := trial.Keys(c, ids)
+	out, keys, err := trial.Keys(out, ids)
 	if err != nil {
 		return nil, nil, err
 	}
 	for t := range c.Tenants {
 		w.tenant(&c.Tenants[t], keys)
 	}
-	return named, w, nil
+	return out, w, nil
 }
 
 // tenant makes a tenant and its keys known. A tenant shows the first of its keys
@@ -117,7 +127,8 @@ func (w *owners) find(e *accesslog.Entry, told []bool) (*trial.Key, *trial.Login
 	return o.key, o.login
 }
 
-// meet finds out about a name that was not heard before.
+// meet finds out about a name that was not heard before: of a tenant without a key,
+// or of one that only a token or the site's own authenticator names.
 func (w *owners) meet(name string) owner {
 	o := w.known[strings.ToLower(name)] // a hash in capitals
 	i, listed := w.policy.TenantByClaim([]byte(name))
@@ -125,6 +136,8 @@ func (w *owners) meet(name string) owner {
 	case o.key != nil:
 	case listed && w.known[w.policy.Tenants[i].ID].key != nil:
 		o = w.known[w.policy.Tenants[i].ID]
+	case w.issuer != nil:
+		o.key = w.token(name)
 	case w.policy.Identity.Login != nil:
 		o.login = &trial.Login{Tenant: name}
 	}
@@ -132,4 +145,18 @@ func (w *owners) meet(name string) owner {
 		w.known[name] = o
 	}
 	return o
+}
+
+// token is one that names the tenant, nil when no issuer names any.
+func (w *owners) token(name string) *trial.Key {
+	for i := range w.policy.Identity.Sources {
+		s := &w.policy.Identity.Sources[i]
+		if s.Kind != policies.SourceJWT || s.Token.TenantClaim == "" {
+			continue
+		}
+		if key, err := w.issuer.Token(map[string]string{"iss": s.Token.Issuer, s.Token.TenantClaim: name}); err == nil {
+			return key
+		}
+	}
+	return nil
 }
