@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,7 +57,7 @@ log_format r_text '$remote_addr [$msec] "$request" $status $request_time "$http_
 log_format r_json escape=json '{"msec":$msec,"remote_addr":"$remote_addr","request":"$request","status":$status,"request_time":$request_time,"http_user_agent":"$http_user_agent","http_x_forwarded_for":"$http_x_forwarded_for","realip_remote_addr":"$realip_remote_addr","http_x_api_key":"$http_x_api_key","http_cookie":"$http_cookie","host":"$host","http_referer":"$http_referer"}';
 log_format r_poor '{"msec":$msec,"remote_addr":"$remote_addr","upstream_status":$upstream_status,"request":"$request","status":$status,"request_time":$request_time,"http_user_agent":"$http_user_agent","http_x_forwarded_for":"$http_x_forwarded_for","realip_remote_addr":"$realip_remote_addr","http_x_api_key":"$http_x_api_key","http_cookie":"$http_cookie","host":"$host","http_referer":"$http_referer"}';
 log_format r_none escape=none '$remote_addr\t$msec\t$request\t$status\t$request_time\t$http_user_agent\t$http_x_forwarded_for\t$realip_remote_addr\t$http_x_api_key\t$http_cookie\t$host\t$http_referer';
-access_log text.log r_text; access_log json.log r_json; access_log poor.log r_poor; access_log none.log r_none;
+access_log text.log r_text; access_log json.log r_json; access_log poor.log r_poor; access_log none.log r_none; access_log sluice.log sluice_access;
 `
 
 // TestReplayOfNGINX: a log that NGINX wrote with a policy, replayed under the same
@@ -71,7 +72,7 @@ func TestReplayOfNGINX(t *testing.T) {
 	run(t, "render", policy, "--out", dir, "--full", "--authz", service.addr, "--datagrams", service.datagrams,
 		"--upstream", app.addr, "--listen", listen, "--cache-dir", gentest.CacheDir(t))
 	conf, ask := filepath.Join(dir, "nginx.conf"), filepath.Join(dir, "sluice/ask.conf")
-	fill(t, conf, conf, "http {", "http {"+logFormats)
+	fill(t, conf, conf, "include sluice/http.conf;", "include sluice/http.conf;"+logFormats)
 	fill(t, ask, ask, "200ms", "10s")
 	one, err := os.ReadFile(conf)
 	if err != nil {
@@ -82,6 +83,7 @@ func TestReplayOfNGINX(t *testing.T) {
 
 	want := traffic(t, "http://"+listen, 600)
 	server.Stop()
+	ownLog(t, policy, filepath.Join(dir, "sluice.log"), want.all)
 	for _, name := range []string{"text", "json", "poor", "none"} {
 		args := []string{"replay", policy, filepath.Join(dir, name+".log"), "--format", "json"}
 		switch name {
@@ -113,6 +115,23 @@ func TestReplayOfNGINX(t *testing.T) {
 		if strings.Contains(out.String(), "sk_") {
 			t.Errorf("%s: the report holds a credential", name)
 		}
+	}
+}
+
+// ownLog: what render's own log format lacks (credentials, above all) the service's
+// word makes up for: whose a request is.
+func ownLog(t *testing.T, policy, log string, requests int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if status := Run([]string{"replay", policy, log, "--format", "json"}, strings.NewReader(""), &out, &errs); status != 0 {
+		t.Fatalf("replay of NGINX's sluice_access: %d\n%s", status, errs.String())
+	}
+	r := &replay.Report{}
+	if err := json.Unmarshal(out.Bytes(), r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdicts.Requests != int64(requests) || len(r.Log.Bad) > 0 || !slices.Contains(r.Heat.Groups, "acme") {
+		t.Errorf("sluice_access: %+v %+v %q", r.Verdicts, r.Log, r.Heat.Groups)
 	}
 }
 

@@ -32,8 +32,9 @@ type Format struct {
 type part struct {
 	name string
 	// end is the text behind it; empty: it takes the rest of the line.
-	end   string
-	shape shape
+	end     string
+	literal []byte // end
+	shape   shape
 }
 
 type shape uint8
@@ -41,7 +42,8 @@ type shape uint8
 const (
 	plain  shape = iota
 	list         // spaces beside commas and colons are a part of it
-	target       // spaces are a part of it, the last one before stop is not
+	target       // spaces are a part of it, the one before HTTP/ is not
+	quoted       // a quote ends it, but for one behind a backslash
 )
 
 const (
@@ -129,7 +131,13 @@ func parseDirective(s string) (*Format, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.escape = escape
+	if f.escape = escape; escape == escapeJSON {
+		for i := range f.parts {
+			if strings.HasPrefix(f.parts[i].end, `"`) {
+				f.parts[i].shape = quoted
+			}
+		}
+	}
 	return f, nil
 }
 
@@ -191,7 +199,7 @@ func compile(text string) (*Format, error) {
 			next, _ := cutVariable(rest[1:])
 			return nil, fmt.Errorf("nothing stands between $%s and $%s: nobody can tell where one ends", name, next)
 		}
-		f.parts = append(f.parts, part{name: name, end: end})
+		f.parts = append(f.parts, part{name: name, end: end, literal: []byte(end)})
 		text = rest[len(end):]
 	}
 	f.shapes()

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/templates"
 )
 
 // said is what a line says, as far as a test asks.
@@ -76,6 +78,8 @@ func TestFormats(t *testing.T) {
 			said{Start: "2026-12-01T03:04:05", Client: "192.0.2.7", Method: "GET", Target: "/a b c", Status: 200}},
 		{"escape=json", asObject, `{"t":"2026-12-01T04:04:05+01:00","a":"192.0.2.7","r":"GET /\"a\" HTTP/1.1","s":200,"ua":"a\\b\u0001","us":"502, 200"}`,
 			said{Start: "2026-12-01T03:04:05", Client: "192.0.2.7", Method: "GET", Target: `/"a"`, Agent: "a\\b\x01", Status: 200}},
+		{"escape=json, quotes at the end of values", `escape=json "$remote_addr" "$time_iso8601" "$request" "$http_user_agent" $status`, `"192.0.2.7" "2026-12-01T03:04:05Z" "GET /\"" "a\\" 200`,
+			said{Start: "2026-12-01T03:04:05", Client: "192.0.2.7", Method: "GET", Target: `/"`, Agent: `a\`, Status: 200}},
 		{"escape=none", raw, `2026-12-01T03:04:05+00:00 192.0.2.7 GET "/a\x22" "x"`,
 			said{Start: "2026-12-01T03:04:05", Client: "192.0.2.7", Method: "GET", Target: `/a\x22`, Agent: "x"}},
 		{"the whole directive", "log_format main escape=default '$remote_addr [$time_local] '\n    '\"$request\" ${status}';", `192.0.2.7 [01/Dec/2026:03:04:05 +0000] "GET / HTTP/1.1" 200`,
@@ -136,5 +140,29 @@ func TestDetect(t *testing.T) {
 	}
 	if _, err := detect([]byte("a b c\nd e f\n"), testNow); err == nil {
 		t.Error("nonsense was taken for a format")
+	}
+}
+
+// TestSluiceFormat: the word sluice means what render writes.
+func TestSluiceFormat(t *testing.T) {
+	text, err := templates.FS.ReadFile("http.conf.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, directive, found := strings.Cut(string(text), "log_format sluice_access ")
+	directive, _, _ = strings.Cut(directive, ";")
+	written, err := ParseFormat("log_format sluice_access " + directive + ";")
+	if !found || err != nil {
+		t.Fatalf("http.conf.tmpl: %v", err)
+	}
+	f, err := ParseFormat("sluice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range f.parts {
+		last := i == len(f.parts)-1
+		if w := written.parts[i]; w.name != p.name || w.end != p.end && !(last && strings.HasPrefix(w.end, p.end)) {
+			t.Errorf("part %d is $%s%s; rendered is $%s%s", i, p.name, p.end, w.name, w.end)
+		}
 	}
 }

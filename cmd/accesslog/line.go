@@ -209,18 +209,32 @@ func (p *part) find(s []byte) int {
 		if i := bytes.Index(s, []byte(" HTTP/")); i >= 0 {
 			return i
 		}
+	case p.shape == quoted:
+		return p.findQuoted(s)
 	case len(p.end) == 1:
 		return bytes.IndexByte(s, p.end[0])
 	}
-	i := bytes.IndexByte(s, p.end[0])
-	for i >= 0 && (len(s)-i < len(p.end) || string(s[i:i+len(p.end)]) != p.end) {
-		next := bytes.IndexByte(s[i+1:], p.end[0])
-		if next < 0 {
+	return bytes.Index(s, p.literal)
+}
+
+// findQuoted passes over ends whose quote has a backslash before it: it is a part
+// of the value.
+func (p *part) findQuoted(s []byte) int {
+	for from := 0; ; {
+		i := bytes.Index(s[from:], p.literal)
+		if i < 0 {
 			return -1
 		}
-		i += 1 + next
+		i += from
+		backslashes := 0
+		for backslashes < i && s[i-1-backslashes] == '\\' {
+			backslashes++
+		}
+		if backslashes%2 == 0 {
+			return i
+		}
+		from = i + 1
 	}
-	return i
 }
 
 func (p *part) findList(s []byte) int {

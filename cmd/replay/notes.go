@@ -27,6 +27,7 @@ func (r *runner) notes(counts *accesslog.Counts) []string {
 	n.clients()
 	n.tenants()
 	n.limits(counts)
+	n.bounds()
 	return n.list
 }
 
@@ -121,6 +122,20 @@ func (n *notes) tenants() {
 		n.addf("%s name a tenant without an API key: taken as without a credential", plural(w.mute, "line"))
 	case w.strangers > 0:
 		n.addf("%s name a tenant or key that the policy does not know", plural(w.strangers, "line"))
+	}
+}
+
+// bounds tells where a table was full: what is beyond is counted together.
+func (n *notes) bounds() {
+	t := n.tally
+	if len(t.subjects) >= maxSubjects {
+		n.addf("more than %s clients and tenants: those that came last are counted together", thousands(maxSubjects))
+	}
+	if len(t.cells) >= maxCells {
+		n.addf("more than %s tenants on routes: those that came last have no suggestion", thousands(maxCells))
+	}
+	if t.paths.rest > 0 {
+		n.addf("%s fit no route and none of the %s shapes of paths that are kept", plural(t.paths.rest, "request"), thousands(maxPaths))
 	}
 }
 

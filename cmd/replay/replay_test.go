@@ -443,6 +443,12 @@ func TestBounded(t *testing.T) {
 	if len(p.count) != maxPaths || p.rest == 0 {
 		t.Errorf("%d shapes, %d beyond", len(p.count), p.rest)
 	}
+	r := &runner{tally: newTally(compiled(t, twoFloors), false)}
+	r.tally.paths = p
+	n := notes{runner: r}
+	if n.bounds(); len(n.list) != 1 || !strings.Contains(n.list[0], "20,000 requests fit no route and none of the 10,000 shapes") {
+		t.Errorf("notes: %q", n.list)
+	}
 	for path, want := range map[string]string{
 		"/": "/", "/a/b?x#y": "/a/b", "/v1/items/4711": "/v1/items/*", "http://x.example/a/b": "/a/b", "http://x.example": "/",
 		"/a/b/c/d/e/f": "/a/b/c/d/...", "/u/anna@example.com": "/u/*", "/x/<script>": "/x/*", "/%41": "/*", "/k/deadbeef": "/k/*", "/k/cafe": "/k/cafe",

@@ -325,10 +325,13 @@ func (p *printer) suggestions(r *Report) {
 
 // Where is the route for people.
 func (s *Suggestion) Where() string {
-	if s.Route == "" {
-		return "all together"
+	switch {
+	case s.Route != "":
+		return s.Route
+	case s.Who == "clients":
+		return "all requests" // counted so, whatever they cost
 	}
-	return s.Route
+	return "all together"
 }
 
 // Whom is who the numbers are of, for people.
