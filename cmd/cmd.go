@@ -105,7 +105,23 @@ at the edge, and into a service that NGINX asks about everything else.`,
 		newManCmd(e),
 		newVersionCmd(e),
 	)
+	layHelp(root)
 	return root
+}
+
+// layHelp breaks the help of all verbs into lines that fit a narrow terminal.
+// What is indented stays as it is.
+func layHelp(c *cobra.Command) {
+	paragraphs := strings.Split(c.Long, "\n\n")
+	for i, p := range paragraphs {
+		if !strings.HasPrefix(p, " ") && !strings.Contains(p, "\n ") {
+			paragraphs[i] = strings.Join(wrap(strings.Join(strings.Fields(p), " "), width), "\n")
+		}
+	}
+	c.Long = strings.Join(paragraphs, "\n\n")
+	for _, sub := range c.Commands() {
+		layHelp(sub)
+	}
 }
 
 // policyArg is the POLICY argument of a verb that takes one.
