@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/authz/limit"
+	"sluice/authz/limit/limittest"
 )
 
 // A decision over the store of one process allocates nothing: not to read the
@@ -67,6 +68,21 @@ func TestOtherCredentialsAllocateNothing(t *testing.T) {
 	f("a key that simulates", trialShop, 403, key("sk_speed"), "X-Sluice-Request: 0123456789abcdef")
 	pem, hash := newCert(t, "bank")
 	f("a certificate", strings.ReplaceAll(strings.Replace(certShop, "CERT", hash, 1), "rate: 1/h, burst: 3", "rate: 1000000/s, burst: 1000000"), 204, cert(pem))
+}
+
+// Nor does one by a key that the directory knows.
+func TestFoundTenantsAllocateNothing(t *testing.T) {
+	server := limittest.StartServer(t)
+	s, put := foundSite(t, server, shop+"limits: {backend: {per: global, rate: 1000000/s, burst: 1000000}}\n")
+	put("tenant:umbrella", "plan", "pro")
+	put(keyName("sk_umbrella"), "tenant", "umbrella", "id", "umbrella-web")
+	var r Request
+	var d Decision
+	r.Read(s.head("rest", []string{key("sk_umbrella")}))
+	s.engine.Decide(&r, &d)
+	if n := testing.AllocsPerRun(1000, func() { s.engine.Decide(&r, &d) }); n != 0 || d.Tenant != "umbrella" {
+		t.Errorf("%v allocations for %q, want 0", n, d.Tenant)
+	}
 }
 
 // Nor does one that looks the client up.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/authz/directory"
 	"sluice/authz/limit"
 	"sluice/policies"
 )
@@ -18,7 +19,8 @@ type bound struct {
 	policy     *policies.Compiled
 	since      time.Time // when it was put in force
 	sources    []source
-	challenge  string // of WWW-Authenticate
+	directory  *directory.Directory // of tenants that are not in the policy; nil: there is none
+	challenge  string               // of WWW-Authenticate
 	plans      [][]rule
 	tenants    []boundTenant
 	routes     []boundRoute

@@ -9,8 +9,11 @@
 //  2. Engine.Decide (engine.go) loads the policy once: a bound (bind.go), which
 //     Swap has built completely and published with one pointer.
 //  3. The route comes from the path of the subrequest (route.go), the tenant and
-//     plan from the first credential that is shown (identity.go), the client
-//     from an address (address.go). Refusals that need no counter leave here.
+//     plan from the first credential that is shown (identity.go: API keys;
+//     jwt.go: signed tokens; certificate.go; person.go: who is believed by
+//     another's word), the client from an address (address.go). A key that the
+//     policy does not know may be in a directory (found.go). Refusals that need
+//     no counter leave here.
 //  4. Every limit that applies becomes one op (charge.go) with the name of its
 //     counter (keys.go). The store charges all of them or none. If it cannot, the
 //     route's fail mode decides.
@@ -29,10 +32,10 @@
 // policy in force, at a signal, at a request, and when Watch (watch.go) sees a
 // file change.
 //
-// Rules of the house. Authz stands on floor 2: it imports policies,
-// geo and authz/limit, and never gen. The path of a decision takes no lock of its own,
-// allocates nothing of its own, logs nothing and never calls back; what it needs
-// is resolved when a policy is swapped in. Whatever goes wrong in it, a panic
+// Rules of the house. Authz stands on floor 2: it imports policies, geo, and
+// authz/limit, memo and directory, and never gen. The path of a decision takes no
+// lock of its own, allocates nothing of its own, logs nothing and never calls
+// back; what it needs is resolved when a policy is swapped in. Whatever goes wrong in it, a panic
 // included, ends as a Decision. No byte of a credential, user or header value
 // leaves it: not in a counter's name, an answer or a log line.
 package authz

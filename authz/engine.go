@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sluice/authz/directory"
 	"sluice/authz/limit"
 	"sluice/policies"
 )
@@ -24,6 +25,9 @@ type Options struct {
 	// WaitsForQuotas tells that the store waits for hard quotas alone, as the
 	// embedded one does for its disk: other decisions then need no deadline.
 	WaitsForQuotas bool
+	// Directory knows tenants that are not in the policy; nil: nobody does. Who made
+	// it closes it.
+	Directory *directory.Directory
 	// Places say where clients are, until Locate.
 	Places Places
 	// Breaker is the one before the store, to tell how it is; nil: there is none.
@@ -51,6 +55,7 @@ type Engine struct {
 	jitter       func() float64
 	state        atomic.Pointer[bound]
 	places       atomic.Pointer[Places]
+	directory    *directory.Directory
 	seen         seenKeys
 	visits       *recall // the answers of requests
 	refusals     *recall // refusals of limits
@@ -66,6 +71,7 @@ type Engine struct {
 // each question's path decides.
 func New(store limit.Store, o Options) *Engine {
 	e := &Engine{store: store, deadline: o.Deadline, quotasWait: o.WaitsForQuotas, breaker: o.Breaker, log: o.Log, now: o.Now, jitter: o.Jitter, metrics: newMetrics()}
+	e.directory = o.Directory
 	e.places.Store(&o.Places)
 	if e.log == nil {
 		e.log = slog.Default()
@@ -95,6 +101,8 @@ func (e *Engine) Swap(c *policies.Compiled) error {
 	if err := e.places.Load().serve(b); err != nil {
 		return err
 	}
+	b.directory = e.directory
+	b.timed = b.timed || b.directory != nil
 	e.metrics.label(b)
 	b.since = time.Now()
 	e.pendings.keep(c.Reports())
@@ -160,6 +168,9 @@ func (e *Engine) decideRoute(req *Request, r *boundRoute, d *Decision) {
 		d.Cost = req.app.cost
 	}
 	switch {
+	case d.Err != nil:
+		d.fail(r.OnStoreDown, ReasonStoreDown)
+		return
 	case !ok || e.blocks(&id, d) || !r.admits(&id, d):
 		return
 	case id.simulate != "":

@@ -22,6 +22,7 @@ type serveOptions struct {
 	Datagrams string
 	Store     string
 	Peers     string
+	Tenants   string
 	Countries string
 	ASNs      string
 	Opened    storeOptions
@@ -59,6 +60,7 @@ Every flag is also an environment variable: --store is SLUICE_STORE.`,
 	f.IntVar(&o.Opened.Instances, "instances", 1, "how many services share the Redis: each counts its share of soft quotas alone")
 	f.IntVar(&o.Opened.MaxKeys, "max-keys", 1_000_000, "the most counters that memory and embedded keep")
 	f.DurationVar(&o.Opened.Deadline, "deadline", authz.DefaultDeadline, "how long a decision may wait for Redis; then on_store_down decides")
+	f.StringVar(&o.Tenants, "tenants", "", "a Redis with tenants that are not in the policy, named as --store names it; empty: none")
 	f.StringVar(&o.Countries, "country-db", "", "a country database (.mmdb), for limits that count by country")
 	f.StringVar(&o.ASNs, "asn-db", "", "a database of autonomous systems (.mmdb), for limits that count by asn")
 	f.StringVar(&o.Peers, "peers", "127.0.0.0/8,::1/128", "networks that may ask, with commas between")
@@ -129,7 +131,15 @@ func runServe(e *env, o serveOptions) error {
 		}
 	}()
 	ledger := authz.NewLedger(store.notes, log)
-	engine := authz.New(store.Store, authz.Options{Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Breaker: store.breaker, Log: log, Ledger: ledger})
+	var engine *authz.Engine
+	tenants, err := openDirectory(o.Tenants, o.Opened, &engine, log)
+	if err != nil {
+		return err
+	}
+	if tenants != nil {
+		defer tenants.Close()
+	}
+	engine = authz.New(store.Store, authz.Options{Directory: tenants, Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Breaker: store.breaker, Log: log, Ledger: ledger})
 	source.engine = engine
 	if err := engine.Swap(first); err != nil {
 		return fmt.Errorf("cannot enforce policy %q: %w", o.Policy, err)
@@ -143,6 +153,7 @@ func runServe(e *env, o serveOptions) error {
 	// What is deferred later ends earlier: datagrams, the admin port, then the store.
 	defer port.close()
 	port.stopping(ctx)
+	port.followTenants(ctx, tenants)
 	heard, err := hearDatagrams(ctx, o.Datagrams, engine, peers, port, log)
 	if err != nil {
 		return err

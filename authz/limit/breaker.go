@@ -84,7 +84,7 @@ type Breaker struct {
 	good     int       // probes that succeeded at this width
 }
 
-// NewBreaker puts a breaker before a store.
+// NewBreaker puts a breaker before a store. With nil it serves Call alone.
 func NewBreaker(store Store, o BreakerOptions) *Breaker {
 	b := &Breaker{store: store, changed: o.Changed, now: o.Now}
 	if b.now == nil {
@@ -115,23 +115,25 @@ func (b *Breaker) Take(ctx context.Context, ops []Op, states []State) (int, erro
 
 // Peek implements Store.
 func (b *Breaker) Peek(ctx context.Context, ops []Op, states []State) error {
-	return b.call(func() error { return b.store.Peek(ctx, ops, states) })
+	return b.Call(func() error { return b.store.Peek(ctx, ops, states) })
 }
 
 // Settle implements Store.
 func (b *Breaker) Settle(ctx context.Context, id []byte, ops []Op, deltas []int64) error {
-	return b.call(func() error { return b.store.Settle(ctx, id, ops, deltas) })
+	return b.Call(func() error { return b.store.Settle(ctx, id, ops, deltas) })
 }
 
 // Reset implements Store.
 func (b *Breaker) Reset(ctx context.Context, ops []Op) error {
-	return b.call(func() error { return b.store.Reset(ctx, ops) })
+	return b.Call(func() error { return b.store.Reset(ctx, ops) })
 }
 
 // Close implements Store.
 func (b *Breaker) Close() error { return b.store.Close() }
 
-func (b *Breaker) call(ask func() error) error {
+// Call asks something else than a store by the same rules: whatever lives on a
+// server that may be away. The error of ask counts when it wraps ErrUnavailable.
+func (b *Breaker) Call(ask func() error) error {
 	probe, err := b.enter()
 	if err != nil {
 		return err

@@ -31,9 +31,31 @@ const poolSize = maxSingle + maxLanes + 1
 // the first Take, or by Check. No error of it, nor of the store, holds a password
 // of the URL.
 func OpenRedis(url string, o RedisOptions) (*Redis, error) {
-	t, err := parseTarget(url)
+	client, d, err := dialTarget(url, o)
 	if err != nil {
 		return nil, err
+	}
+	r := newRedis(client, d, o)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), clientTimeout)
+		defer cancel()
+		_ = r.warm(ctx)
+	}()
+	return r, nil
+}
+
+// DialRedis makes a client for what else lives in a Redis, named as OpenRedis
+// wants it. Of o it takes PoolSize and Logger. The client honours deadlines,
+// repeats nothing and waits for nobody.
+func DialRedis(url string, o RedisOptions) (redis.UniversalClient, error) {
+	client, _, err := dialTarget(url, o)
+	return client, err
+}
+
+func dialTarget(url string, o RedisOptions) (redis.UniversalClient, *dialer, error) {
+	t, err := parseTarget(url)
+	if err != nil {
+		return nil, nil, err
 	}
 	if o.Logger != nil {
 		redis.SetLogger(&clientLog{log: o.Logger})
@@ -60,13 +82,7 @@ func OpenRedis(url string, o RedisOptions) (*Redis, error) {
 	opt.Protocol = 2
 	opt.DisableIdentity = true
 	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	r := newRedis(t.client(), d, o)
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), clientTimeout)
-		defer cancel()
-		_ = r.warm(ctx)
-	}()
-	return r, nil
+	return t.client(), d, nil
 }
 
 func (t *target) client() redis.UniversalClient {

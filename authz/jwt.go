@@ -13,21 +13,29 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"sluice/authz/memo"
 	"sluice/policies"
 )
 
-// maxClaim is the longest name of a tenant or user in a token, in bytes.
-const maxClaim = 256
+const (
+	// maxClaim is the longest name of a tenant or user in a token, in bytes.
+	maxClaim = 256
+	// tokenKept is the longest that a token is believed without a look at its
+	// signature, however far its own end is.
+	tokenKept = 24 * time.Hour
+)
 
-// tokens judges the signed tokens of one source.
+// tokens judges the signed tokens of one source. Those that were good are known
+// by their hashes: only who has good tokens can push others out of the table. It
+// belongs to one policy with its keys, and ends with it.
 type tokens struct {
 	rules      *policies.TokenRules
 	algorithms []string // of all keys
-	known      *tokenTable
+	known      *memo.Table[person]
 }
 
 func newTokens(rules *policies.TokenRules) *tokens {
-	t := &tokens{rules: rules, algorithms: []string{}, known: newTokenTable()}
+	t := &tokens{rules: rules, algorithms: []string{}, known: memo.New[person]()}
 	for _, k := range rules.Keys {
 		t.algorithms = append(t.algorithms, k.Algorithms...)
 	}
@@ -49,12 +57,12 @@ func (b *bound) identifyToken(t *tokens, value []byte, c client, d *Decision) (i
 		return id, true, ok
 	}
 	sum := sha256.Sum256(value)
-	if known := t.known.find(&sum, d.now); known != nil {
-		id, ok = b.identifyPerson(&known.person, c, d)
+	if known := t.known.Find(&sum); known != nil && d.now.Before(known.Until) {
+		id, ok = b.identifyPerson(&known.Value, c, d)
 		return id, true, ok
 	}
 	// From here on it allocates: a token comes here once.
-	fresh, err := t.verify(b, value, d.now)
+	p, until, err := t.verify(b, value, d.now)
 	switch err {
 	case nil:
 	case errForeignToken:
@@ -63,21 +71,24 @@ func (b *bound) identifyToken(t *tokens, value []byte, c client, d *Decision) (i
 		id, ok = b.outcome(b.policy.Identity.Invalid, true, d)
 		return id, true, ok
 	}
-	fresh.sum = sum
-	t.known.add(fresh, d.now)
-	id, ok = b.identifyPerson(&fresh.person, c, d)
+	if most := d.now.Add(tokenKept); until.After(most) {
+		until = most
+	}
+	fresh := &memo.Entry[person]{Key: sum, Until: until, Value: p}
+	t.known.Add(fresh, d.now)
+	id, ok = b.identifyPerson(&fresh.Value, c, d)
 	return id, true, ok
 }
 
-// verify checks everything about a token. The error is errForeignToken or
-// errBadToken.
-func (t *tokens) verify(b *bound, value []byte, now time.Time) (*knownToken, error) {
+// verify checks everything about a token, and says until when it is good. The
+// error is errForeignToken or errBadToken.
+func (t *tokens) verify(b *bound, value []byte, now time.Time) (p person, until time.Time, err error) {
 	text := string(value)
 	switch issuer, err := issuerOf(text); {
 	case err != nil:
-		return nil, err
+		return person{}, time.Time{}, err
 	case issuer != t.rules.Issuer:
-		return nil, errForeignToken
+		return person{}, time.Time{}, errForeignToken
 	}
 	claims := jwt.MapClaims{}
 	options := []jwt.ParserOption{
@@ -89,17 +100,17 @@ func (t *tokens) verify(b *bound, value []byte, now time.Time) (*knownToken, err
 		options = append(options, jwt.WithAudience(t.rules.Audience))
 	}
 	if _, err := jwt.NewParser(options...).ParseWithClaims(text, claims, t.keysFor); err != nil {
-		return nil, errBadToken
+		return person{}, time.Time{}, errBadToken
 	}
 	end, err := claims.GetExpirationTime()
 	if err != nil {
-		return nil, errBadToken
+		return person{}, time.Time{}, errBadToken
 	}
 	p, ok := t.personOf(b, claims)
 	if !ok {
-		return nil, errBadToken
+		return person{}, time.Time{}, errBadToken
 	}
-	return &knownToken{until: end.Add(t.rules.Leeway), person: p}, nil
+	return p, end.Add(t.rules.Leeway), nil
 }
 
 // issuerOf is who a token says has made it, before anything is believed. What

@@ -1,0 +1,172 @@
+package directory
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/authz/limit"
+	"sluice/authz/memo"
+)
+
+const (
+	// knownFor, nobodyFor and unheardFor are how long what was read is believed:
+	// a record, that there is none, and either while nobody listens to changes.
+	knownFor, nobodyFor, unheardFor = time.Minute, 5 * time.Second, time.Second
+	// staleFor is how much longer a record is believed while Redis is away.
+	staleFor = 24 * time.Hour
+	// readers are how many reads are under way at once; whoever comes later waits
+	// for his turn within his deadline.
+	readers = 64
+	// connections are what the client keeps at most, one of them to listen.
+	connections = 16
+)
+
+// Options are the choices of a Directory.
+type Options struct {
+	// Deadline is how long one Find may read; 0: as long as the client waits.
+	Deadline time.Duration
+	// Plan tells whether the policy in force has a plan of this name; nil: any.
+	Plan func(name string) bool
+	// Log is told once of each record that cannot be used; nil: slog.Default.
+	Log *slog.Logger
+}
+
+// Directory finds keys and their tenants. It is safe for concurrent use.
+type Directory struct {
+	Options
+	client  redis.UniversalClient
+	breaker *limit.Breaker
+	keys    *memo.Table[*Key]
+	tenants *memo.Table[*Tenant]
+	turns   chan struct{}
+
+	heard   atomic.Bool   // somebody listens to changes
+	changes atomic.Uint64 // how many were heard of
+
+	found, nobody, failed atomic.Uint64 // reads
+
+	mu   sync.Mutex
+	said map[string]bool // records that the log was told of
+}
+
+// Open makes a directory on a Redis, named as limit.OpenRedis wants it. It waits
+// for nobody. No error of it holds a password of the URL.
+func Open(url string, o Options) (*Directory, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	client, err := limit.DialRedis(url, limit.RedisOptions{PoolSize: connections, Logger: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	if o.Plan == nil {
+		o.Plan = func(string) bool { return true }
+	}
+	return &Directory{
+		Options: o, client: client, breaker: limit.NewBreaker(nil, limit.BreakerOptions{}),
+		keys: memo.New[*Key](), tenants: memo.New[*Tenant](),
+		turns: make(chan struct{}, readers), said: map[string]bool{},
+	}, nil
+}
+
+// Close ends all connections. Nothing may be asked afterwards.
+func (d *Directory) Close() error { return d.client.Close() }
+
+// Find is the key with this hash and its tenant at a time; nil, nil when it is
+// nobody's. A key that is Broken has no tenant. What is not known it reads, within
+// the deadline. An error wraps limit.ErrUnavailable.
+func (d *Directory) Find(hash memo.Key, now time.Time) (*Key, *Tenant, error) {
+	r := read{d: d, now: now}
+	defer r.done()
+	key, err := r.key(hash)
+	if key == nil || key.Broken || err != nil {
+		return key, nil, err
+	}
+	tenant, err := r.tenant(key.TenantID)
+	if tenant == nil && err == nil {
+		d.say(keyPrefix+key.ID, "a key of a tenant that is not there", "key", key.ID, "tenant", key.TenantID)
+		return nil, nil, nil
+	}
+	return key, tenant, err
+}
+
+// read is one Find: what it needs besides what is known.
+type read struct {
+	d      *Directory
+	now    time.Time
+	ctx    context.Context // from the first read on
+	cancel context.CancelFunc
+}
+
+func (r *read) done() {
+	if r.cancel != nil {
+		r.cancel()
+	}
+}
+
+// key is the key with this hash.
+func (r *read) key(hash memo.Key) (*Key, error) {
+	e := r.d.keys.Find(&hash)
+	if e != nil && r.now.Before(e.Until) {
+		return e.Value, nil
+	}
+	key, err := r.readKey(hash)
+	if err != nil && stale(e, r.now) && e.Value != nil {
+		return e.Value, nil
+	}
+	return key, err
+}
+
+// tenant is the tenant with this id.
+func (r *read) tenant(id string) (*Tenant, error) {
+	name := tenantKey(id)
+	e := r.d.tenants.Find(&name)
+	if e != nil && r.now.Before(e.Until) {
+		return e.Value, nil
+	}
+	tenant, err := r.readTenant(id, name)
+	if err != nil && stale(e, r.now) && e.Value != nil {
+		return e.Value, nil
+	}
+	return tenant, err
+}
+
+// stale tells whether an entry that is over may be believed for want of a better.
+func stale[V any](e *memo.Entry[V], now time.Time) bool {
+	return e != nil && now.Before(e.Until.Add(staleFor))
+}
+
+// tenantKey is what a tenant is known under.
+func tenantKey(id string) memo.Key {
+	var buf [maxID]byte // no allocation
+	return sha256.Sum256(append(buf[:0], id...))
+}
+
+// Counts are the reads so far: that found a record, that found none, and that
+// failed.
+func (d *Directory) Counts() (found, nobody, failed uint64) {
+	return d.found.Load(), d.nobody.Load(), d.failed.Load()
+}
+
+// maxSaid is how many records are remembered that the log was told of.
+const maxSaid = 1000
+
+// say tells the log of a record, once.
+func (d *Directory) say(record, what string, attrs ...any) {
+	d.mu.Lock()
+	known := d.said[record]
+	if len(d.said) >= maxSaid {
+		clear(d.said)
+	}
+	d.said[record] = true
+	d.mu.Unlock()
+	if !known {
+		d.Log.Error("tenants: "+what, attrs...)
+	}
+}

@@ -1,0 +1,386 @@
+package directory
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/authz/limit"
+	"sluice/authz/limit/limittest"
+	"sluice/authz/memo"
+)
+
+// setup is a directory on a Redis of the test, and who writes into it.
+type setup struct {
+	t   *testing.T
+	d   *Directory
+	c   redis.UniversalClient
+	now time.Time
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+// Write collects the log.
+func (s *setup) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.Write(b)
+}
+
+func (s *setup) logged() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.String()
+}
+
+// start makes a directory whose reads go by addr.
+func start(t *testing.T, redisAddr, addr string) *setup {
+	t.Helper()
+	s := &setup{t: t, c: redis.NewClient(&redis.Options{Addr: redisAddr}), now: time.Unix(1_800_000_000, 0)}
+	var err error
+	s.d, err = Open("redis://"+addr, Options{
+		Deadline: 2 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil)),
+		Plan: func(name string) bool { return name == "free" || name == "pro" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.d.Close(); _ = s.c.Close() })
+	return s
+}
+
+// run listens to changes, from when this returns.
+func (s *setup) run() {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { s.d.Run(ctx); close(done) }()
+	s.t.Cleanup(func() { cancel(); <-done })
+	s.await("somebody listens", s.d.heard.Load)
+}
+
+func (s *setup) await(what string, is func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("not within 10 s: %s", what)
+		}
+	}
+}
+
+func hashOf(key string) memo.Key { return sha256.Sum256([]byte(key)) }
+
+func digits(key string) string {
+	h := hashOf(key)
+	return hex.EncodeToString(h[:])
+}
+
+// put writes a key and says so.
+func (s *setup) put(key string, fields ...string) {
+	s.t.Helper()
+	s.write("key:"+digits(key), fields)
+}
+
+func (s *setup) tenant(id string, fields ...string) {
+	s.t.Helper()
+	s.write("tenant:"+id, fields)
+}
+
+func (s *setup) write(name string, fields []string) {
+	s.t.Helper()
+	ctx := context.Background()
+	s.c.Del(ctx, "sluice:"+name)
+	if len(fields) > 0 {
+		if err := s.c.HSet(ctx, "sluice:"+name, fields).Err(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if err := s.c.Publish(ctx, Channel, name).Err(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// who is what the directory says of a key.
+func (s *setup) who(key string) string {
+	s.t.Helper()
+	k, tenant, err := s.d.Find(hashOf(key), s.now)
+	switch {
+	case err != nil:
+		if !errors.Is(err, limit.ErrUnavailable) {
+			s.t.Errorf("the error does not say that the store is away: %v", err)
+		}
+		return "away"
+	case k == nil:
+		return "nobody"
+	case k.Broken:
+		return "broken"
+	}
+	out := tenant.ID + "/" + k.ID + " " + tenant.Plan
+	for _, mark := range []struct {
+		set  bool
+		word string
+	}{{tenant.Broken, "broken"}, {tenant.Disabled, "tenant off"}, {k.Disabled, "key off"}} {
+		if mark.set {
+			out += " " + mark.word
+		}
+	}
+	for _, n := range append(tenant.Networks, k.Networks...) {
+		out += " " + n.String()
+	}
+	return out
+}
+
+func (s *setup) want(what, key, want string) {
+	s.t.Helper()
+	if got := s.who(key); got != want {
+		s.t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	addr := limittest.StartRedis(t)
+	s := start(t, addr, addr)
+	s.tenant("acme", "plan", "pro", "name", "Acme GmbH", "cidrs", "192.0.2.0/24, 2001:db8::/32")
+	s.put("sk_1", "tenant", "acme", "id", "acme-web")
+	s.put("sk_2", "tenant", "acme", "id", "acme-home", "cidrs", "192.0.2.7", "disabled", "1")
+	s.tenant("gone", "plan", "free", "disabled", "1")
+	s.put("sk_3", "tenant", "gone", "id", "gone-1", "disabled", "0")
+	s.put("sk_4", "tenant", "nowhere", "id", "lost")
+	s.tenant("gold", "plan", "gold")
+	s.put("sk_5", "tenant", "gold", "id", "gold-1")
+	s.want("a key", "sk_1", "acme/acme-web pro 192.0.2.0/24 2001:db8::/32")
+	s.want("one with more", "sk_2", "acme/acme-home pro key off 192.0.2.0/24 2001:db8::/32 192.0.2.7/32")
+	s.want("a disabled tenant's", "sk_3", "gone/gone-1 free tenant off")
+	s.want("nobody's", "sk_0", "nobody")
+	s.want("a tenant's that is not there", "sk_4", "nobody")
+	s.want("a plan's that is not there", "sk_5", "gold/gold-1 gold")
+	for _, want := range []string{"a key of a tenant that is not there", "tenant=nowhere", "a tenant has a plan that is not in the policy", "plan=gold"} {
+		if !strings.Contains(s.logged(), want) {
+			t.Errorf("the log has no %q:\n%s", want, s.logged())
+		}
+	}
+	if strings.Contains(s.logged(), "sk_") {
+		t.Error("a key is in the log")
+	}
+}
+
+// A record that is not right lets nobody in, and is told of once, without what it holds of the key.
+func TestBrokenRecords(t *testing.T) {
+	t.Parallel()
+	addr := limittest.StartRedis(t)
+	s := start(t, addr, addr)
+	s.tenant("acme", "plan", "pro")
+	for i, fields := range [][]string{
+		{"tenant", "acme"}, {"id", "x"}, {"tenant", "acme", "id", "a b"}, {"tenant", "acme", "id", strings.Repeat("x", 65)},
+		{"tenant", "acme", "id", "x", "disable", "1"}, {"tenant", "acme", "id", "x", "disabled", "yes"},
+		{"tenant", "acme", "id", "x", "cidrs", ""}, {"tenant", "acme", "id", "x", "cidrs", "192.0.2.1/24"},
+		{"tenant", "acme", "id", "x", "cidrs", "everywhere"}, {"tenant", "acme", "id", "x", "cidrs", "fe80::1%eth0"},
+		{"tenant", "acme}:x", "id", "x"}, {"tenant", "acme", "id", "x", "plan", "pro"},
+	} {
+		key := "sk_" + strings.Repeat("x", i+1)
+		s.put(key, fields...)
+		for range 2 {
+			s.want(strings.Join(fields, " "), key, "broken")
+		}
+		s.now = s.now.Add(time.Minute)
+		s.want("a minute later", key, "broken")
+		if n := strings.Count(s.logged(), digits(key)[:12]); n != 1 {
+			t.Errorf("%v: the log tells of it %d times", fields, n)
+		}
+	}
+	s.c.Set(context.Background(), "sluice:key:"+digits("sk_text"), "acme", 0)
+	s.want("no hash", "sk_text", "broken")
+	for i, fields := range [][]string{{"name", "Acme"}, {"plan", ""}, {"plan", "pro", "disable", "1"}, {"plan", "pro", "cidrs", "x"}} {
+		id := "t" + string(rune('a'+i))
+		s.tenant(id, fields...)
+		s.put("sk_"+id, "tenant", id, "id", id)
+		if got := s.who("sk_" + id); !strings.Contains(got, "broken") {
+			t.Errorf("a tenant with %v: %q", fields, got)
+		}
+	}
+}
+
+// What was read is believed for its time, and a change that is told of at once.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	addr := limittest.StartRedis(t)
+	s := start(t, addr, addr)
+	s.run()
+	reads := func() uint64 {
+		found, nobody, failed := s.d.Counts()
+		return found + nobody + failed
+	}
+	s.want("before it is there", "sk_1", "nobody")
+	before := reads()
+	s.want("and again", "sk_1", "nobody")
+	if reads() != before {
+		t.Error("what is nobody's is read each time")
+	}
+	s.tenant("acme", "plan", "free")
+	s.put("sk_1", "tenant", "acme", "id", "web")
+	s.await("a new key", func() bool { return s.who("sk_1") == "acme/web free" })
+	before = reads()
+	for range 100 {
+		s.want("a known key", "sk_1", "acme/web free")
+	}
+	if reads() != before {
+		t.Error("a known key is read again")
+	}
+	s.tenant("acme", "plan", "pro")
+	s.await("another plan", func() bool { return s.who("sk_1") == "acme/web pro" })
+	s.put("sk_1")
+	s.await("a key that is gone", func() bool { return s.who("sk_1") == "nobody" })
+
+	// Written without a word: a minute for what was there, seconds for what was not.
+	ctx := context.Background()
+	s.c.HSet(ctx, "sluice:key:"+digits("sk_1"), "tenant", "acme", "id", "web")
+	s.want("untold", "sk_1", "nobody")
+	s.now = s.now.Add(nobodyFor)
+	s.want("untold, later", "sk_1", "acme/web pro")
+	s.c.HSet(ctx, "sluice:tenant:acme", "plan", "free")
+	s.now = s.now.Add(knownFor - nobodyFor - time.Second)
+	s.want("untold", "sk_1", "acme/web pro")
+	s.now = s.now.Add(time.Second)
+	s.want("untold, later", "sk_1", "acme/web free")
+	// Whatever else is told forgets everything.
+	for i, word := range []string{"*", "", "key:xyz", "tenant:a b", "key:00", "plans"} {
+		plan := []string{"pro", "free"}[i%2]
+		s.c.HSet(ctx, "sluice:tenant:acme", "plan", plan)
+		s.c.Publish(ctx, Channel, word)
+		s.await("a change told as "+word, func() bool { return s.who("sk_1") == "acme/web "+plan })
+	}
+}
+
+// While nobody listens nothing is believed for long.
+func TestUnheard(t *testing.T) {
+	t.Parallel()
+	addr := limittest.StartRedis(t)
+	s := start(t, addr, addr)
+	s.tenant("acme", "plan", "pro")
+	s.want("before it is there", "sk_1", "nobody")
+	s.put("sk_1", "tenant", "acme", "id", "web")
+	s.want("within the second", "sk_1", "nobody")
+	s.now = s.now.Add(unheardFor)
+	s.want("after it", "sk_1", "acme/web pro")
+}
+
+// With Redis away those whom it had known are known on, for others it is an
+// error, and soon without waiting. When it is back, so is everybody.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	server := limittest.StartServer(t)
+	s := start(t, server.Addr, server.Addr)
+	s.tenant("acme", "plan", "pro")
+	s.put("sk_1", "tenant", "acme", "id", "web")
+	s.run()
+	s.want("known", "sk_1", "acme/web pro")
+	s.want("nobody's", "sk_0", "nobody")
+	server.Kill()
+	s.now = s.now.Add(time.Hour)
+	for range 20 {
+		s.want("known before", "sk_1", "acme/web pro")
+		s.want("nobody's before", "sk_0", "away")
+		s.want("never asked for", "sk_2", "away")
+	}
+	if s.d.breaker.State() == limit.BreakerClosed {
+		t.Error("it is asked on and on")
+	}
+	s.now = s.now.Add(staleFor)
+	s.want("known a day ago", "sk_1", "away")
+	server.Restart()
+	s.tenant("acme", "plan", "free")
+	s.put("sk_2", "tenant", "acme", "id", "new")
+	s.await("it is back", func() bool { return s.who("sk_2") == "acme/new free" })
+}
+
+// A Redis that accepts and never answers costs a decision its deadline, and soon
+// not even that.
+func TestBlackHole(t *testing.T) {
+	t.Parallel()
+	addr := limittest.StartRedis(t)
+	proxy := limittest.StartProxy(t, addr)
+	s := start(t, addr, proxy.Addr)
+	s.d.Deadline = 50 * time.Millisecond
+	s.want("before", "sk_1", "nobody")
+	proxy.Replies(limittest.Hold)
+	for i := range 10 {
+		s.want("in it", "sk_"+strings.Repeat("y", i+1), "away")
+	}
+	if s.d.breaker.State() == limit.BreakerClosed {
+		t.Error("it is asked on and on")
+	}
+}
+
+// What is known costs no allocation.
+func TestFindAllocatesNothing(t *testing.T) {
+	addr := limittest.StartRedis(t)
+	s := start(t, addr, addr)
+	s.tenant("acme", "plan", "pro")
+	s.put("sk_1", "tenant", "acme", "id", "web")
+	s.want("at first", "sk_1", "acme/web pro")
+	s.want("nobody's", "sk_0", "nobody")
+	known, nobody := hashOf("sk_1"), hashOf("sk_0")
+	if n := testing.AllocsPerRun(100, func() {
+		_, _, err := s.d.Find(known, s.now)
+		_, _, err2 := s.d.Find(nobody, s.now)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+// Many at once, while records change: nobody is taken for somebody else.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	addr := limittest.StartRedis(t)
+	s := start(t, addr, addr)
+	s.run()
+	for _, id := range []string{"a", "b", "c", "d"} {
+		s.tenant(id, "plan", "pro")
+		s.put("sk_"+id, "tenant", id, "id", "key-"+id)
+	}
+	var wg sync.WaitGroup
+	for _, id := range []string{"a", "b", "c", "d"} {
+		wg.Go(func() {
+			for range 500 {
+				if got := s.who("sk_" + id); got != id+"/key-"+id+" pro" {
+					t.Errorf("%s is %q", id, got)
+				}
+			}
+		})
+	}
+	for range 200 {
+		s.c.Publish(context.Background(), Channel, "*")
+	}
+	wg.Wait()
+}
+
+// FuzzRecords reads anything: what can be used has names that can stand in keys.
+func FuzzRecords(f *testing.F) {
+	f.Add("acme", "web", "pro", "1", "192.0.2.0/24")
+	f.Add("a}", "", "", "x", "::/0 ,")
+	f.Fuzz(func(t *testing.T, tenant, id, plan, disabled, cidrs string) {
+		k, err := keyOf(map[string]string{"tenant": tenant, "id": id, "disabled": disabled, "cidrs": cidrs})
+		if (err != nil) != k.Broken {
+			t.Errorf("broken %t, error %v", k.Broken, err)
+		}
+		if err == nil && (checkID("", k.ID) != nil || checkID("", k.TenantID) != nil || k.Networks == nil) {
+			t.Errorf("%+v", k)
+		}
+		if tn, err := tenantOf(tenant, map[string]string{"plan": plan, "disabled": disabled, "cidrs": cidrs}); (err != nil) != tn.Broken || err == nil && tn.Plan == "" {
+			t.Errorf("%+v, error %v", tn, err)
+		}
+	})
+}

@@ -1,0 +1,35 @@
+// Package directory finds tenants that live in Redis: as many as one likes, of
+// whom none is in the policy, and who come and go without a reload.
+//
+// The layout, which whoever sells plans writes and this package only reads:
+//
+//	sluice:key:HEX     a hash for each API key; HEX is its SHA-256, 64 lower-case digits
+//	  tenant           whose it is (required)
+//	  id               what logs call it, unique (required)
+//	  disabled         1 or 0
+//	  cidrs            networks that it counts from, with spaces or commas between; absent: anywhere
+//	sluice:tenant:ID   a hash for each tenant
+//	  plan             a plan of the policy (required)
+//	  disabled         1 or 0
+//	  cidrs            as above, for all of its keys
+//	  name             for people; nobody reads it here
+//
+// IDs are letters, digits, dots, dashes and underscores, 64 at most. A field that
+// is not listed makes the record unusable: a misspelt `disabled` must not let
+// anybody in. Nothing secret is in there: a key is known by its hash alone.
+//
+// What was read is believed for a minute, and that a key is nobody's for five
+// seconds. Who changes a record says so, and it is read anew at once:
+//
+//	PUBLISH sluice:tenants key:HEX       or tenant:ID, or * for everything
+//
+// While nobody listens to that channel, because Redis is away or forbids it, what
+// was read is believed for a second only. While Redis is away those whom it had
+// known are known on; of others nothing can be said (an error that wraps
+// limit.ErrUnavailable), and the fail mode of the route decides.
+//
+// Find (directory.go) is on the path of decisions: what is known it finds in
+// tables of fixed size, without a lock or an allocation. What is not is read
+// (read.go, record.go) within the decision's deadline, behind a breaker, by so
+// many at once. Run (listen.go) listens to changes.
+package directory
