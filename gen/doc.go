@@ -12,9 +12,12 @@
 //     text.go make tokens, and they quote and check: a value of a policy cannot
 //     end the argument it stands in.
 //  3. The templates of package templates are filled with the views. The result is
-//     Files: names and bytes, the same for the same policy.
+//     Files: names and bytes, the same for the same policy. Views carry the place
+//     of the policy that they come from; templates put marks around what it gave,
+//     and the marks become a table, Origins (origin.go), and are in no file.
 //  4. The caller decides: Write puts them into a directory, Diff compares them with
-//     one, Check lets a real NGINX read them.
+//     one, Check lets a real NGINX read them, and what it refuses is looked up in
+//     Origins.
 //
 // What NGINX does with the files was proven on real ones (1.22 and later); where
 // it is odd, the comment beside the line says so.

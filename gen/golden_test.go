@@ -57,7 +57,8 @@ var sections = map[string][]string{
 	"mode":   {"", "mode: shadow\n", "mode: disabled\n"},
 	"client": {"", "client_ip: {trusted_proxies: [10.0.0.0/8, \"2001:db8::/32\"], direct: deny, ipv6_prefix: 57}\n", "client_ip: {trusted_proxies: [10.0.0.0/8], header: proxy_protocol, ipv6_prefix: 128}\n"},
 	"identity": {"", "identity: {sources: [{api_key: {header: X-API-Key}}], missing: {plan: p}}\n", "identity: {sources: [{api_key: {header: Authorization, scheme: Bearer}}, {api_key: {query: key}}, {api_key: {cookie: the-key}}], missing: {plan: p}, invalid: {plan: p}}\n",
-		"identity: {sources: [{api_key: {header: Authorization, scheme: Bearer}}, {auth_request: {location: /oauth2/auth, user_header: X-Auth-User, tenant_header: X-Auth-Org}}], missing: {deny: 401}, unlisted: {plan: p}}\n"},
+		"identity: {sources: [{api_key: {header: Authorization, scheme: Bearer}}, {auth_request: {location: /oauth2/auth, user_header: X-Auth-User, tenant_header: X-Auth-Org}}], missing: {deny: 401}, unlisted: {plan: p}}\n",
+		"identity: {sources: [{client_cert: {}}, {api_key: {header: X-Key}}], unlisted: {plan: p}}\n"},
 	"limits": {"", "limits: {all: {per: [server, {header: X-Org}, {query: a_b}, {cookie: c-d}], rate: 10/s, burst: 20}}\n",
 		"limits: {again: {per: ip, retries: 60/m}, open: {per: ip, concurrency: 5}, wrong: {per: ip, window: 5/15m, count: {status: [401, 4xx]}}, held: {per: ip, rate: 5/s, burst: 5, wait: 2s}}\n"},
 	"access": {"", "  access: [{name: a-b.c, exempt: {cidrs: [private], user_agents: ['x\"y', '^a{1,2}$']}}, {name: D, deny: all, status: 444, when: {query: {q: present}}}]\n",
@@ -66,6 +67,7 @@ var sections = map[string][]string{
 		"  limits: {a: {per: {query: q, capture: '^a(.*)b'}, rate: 10/s, burst: 20, mode: shadow, only: {cidrs: [10.0.0.0/8]}}}\n",
 		"  limits: {a: {per: [ip, country], rate: 10/s, burst: 20, only: {countries: [DE, unknown], groups: [eu_members]}}, b: {per: asn, connections: 9, except: {continents: [EU], asns: [64500]}}}\n"},
 	"routes": {"", "routes: [{name: h, match: {exact: /h}, exempt: true}, {name: r, match: {regex: '^/x{1}[\"\\\\;]$'}, on_store_down: closed}, {name: s, match: {hosts: [a.example, '*.b.example'], prefix: /s}, service: false}, {name: z, match: {prefix: /}}]\n",
+		"routes: [{name: paid, match: {prefix: /paid}, cost_from: {response_header: X-Cost, max: 9}}, {name: told, match: {prefix: /told}, cost: 2, cost_from: {report: 10m, max: 9}}, {name: rest, match: {prefix: /}}]\n",
 		"routes: [{name: only.this, match: {prefix: /v1, methods: [GET]}, on_store_down: local}]\n"},
 	"cache": {"", "no"}, // whether NGINX keeps denials: an option of rendering
 	"responses": {"", "responses: {headers: [ratelimit, x-ratelimit, ratelimit-3], body: json, messages: {de: 'Zu \"viel\" $1, {retry_after}', en: 'x\\y'}, support_url: 'https://example.com/a?b=$c'}\n",

@@ -135,7 +135,10 @@ func (d *differ) ruleFields(o, n *AccessRule) diffFields {
 	var f diffFields
 	f.word("verdict", verdictWord(o.Verdict), verdictWord(n.Verdict), EffectTightened, "exempt", "allow", "deny")
 	wider := EffectLoosened
-	if n.Verdict == AccessDeny {
+	switch {
+	case o.Verdict != n.Verdict:
+		wider = EffectChanged // whom it means is of another kind now
+	case n.Verdict == AccessDeny:
 		wider = EffectTightened
 	}
 	f.entries("clients", o.Clients.words(), n.Clients.words(), "all", wider)

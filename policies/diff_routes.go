@@ -37,7 +37,11 @@ func (d *differ) routes() {
 	for j := range d.from.Routes {
 		o := &d.from.Routes[j]
 		if _, gone := was[o.Name]; gone {
-			d.note(ScopeRoute, o.Name, "", elem("routes", j), diffFields{{Name: "match", Old: describeMatch(o)}}, EffectRemoved).Everybody = true
+			var effects []Effect
+			if o.Exempt {
+				effects = append(effects, EffectTightened)
+			}
+			d.note(ScopeRoute, o.Name, "", elem("routes", j), diffFields{{Name: "match", Old: describeMatch(o)}}, append(effects, EffectRemoved)...).Everybody = true
 		}
 	}
 }

@@ -233,3 +233,50 @@ func TestDiffOfKeySets(t *testing.T) {
 	f("1=a 2=b", "2=b", `[tightened] identity []; jwt in header X-T of https://id.example keys "key 1, key 2" -> "key 2";`)
 	f("1=a", "1=b", `[tightened loosened] identity []; jwt in header X-T of https://id.example key 1 "" -> "another";`)
 }
+
+// FuzzDiff: no policy differs from itself, and what one has and an empty policy
+// has not is told, whatever it is.
+func FuzzDiff(f *testing.F) {
+	f.Add([]byte(crowd))
+	f.Add([]byte(everyField))
+	for _, pattern := range []string{"testdata/sites/*.yaml", "testdata/example/*.yaml"} {
+		seeds, err := filepath.Glob(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, seed := range seeds {
+			text, err := os.ReadFile(seed)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	keys, err := os.ReadFile("testdata/example/jwks.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	empty := good(f, "version: 1\n")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, found := Parse("policy.yaml", text, func(name FileName) ([]byte, error) {
+			if strings.HasSuffix(string(name), ".json") {
+				return keys, nil
+			}
+			return []byte("[]\n"), nil
+		})
+		if found.HasErrors() {
+			return
+		}
+		if d := Diff(p, p); len(d.Changes) > 0 || d.Everybody || d.Tenants+d.Keys > 0 {
+			t.Errorf("%q differs from itself:\n%s", text, told(d))
+		}
+		forth, back := Diff(empty, p), Diff(p, empty)
+		if a, b := opposites(effectsOf(forth)), effectsOf(back); !slices.Equal(a, b) {
+			t.Errorf("%q comes as\n%s and goes as\n%s", text, told(forth), told(back))
+		}
+		said := len(p.Limits)+len(p.Plans)+len(p.Tenants) > 0 || p.Identity != nil || p.Edge != nil && len(p.Edge.Access)+len(p.Edge.Limits) > 0
+		if said && len(forth.Changes) == 0 {
+			t.Errorf("%q is told as nothing", text)
+		}
+	})
+}

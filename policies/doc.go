@@ -19,4 +19,9 @@
 //
 // Compile then makes the second shape, Compiled: defaults applied, names
 // resolved, plans flattened. There is no third.
+//
+// Diff (the diff files) compares two policies by what they mean: with the numbers
+// of Compiled, so that extends, overrides and grants are in it, as tightened,
+// loosened, added, removed or moved, and for how many tenants and keys. Whether a
+// counter starts anew it sees in the counter's own name, Limit.ID.
 package policies
