@@ -22,7 +22,7 @@ func TestFloors(t *testing.T) {
 		"sluice/authz/memo":      nil,
 		"sluice/authz/directory": {"sluice/authz/limit", "sluice/authz/memo"},
 		"sluice/cmd":             {"sluice/policies", "sluice/templates", "sluice/examples", "sluice/authz/limit", "sluice/geo", "sluice/gen", "sluice/authz", "sluice/authz/directory", "sluice/cmd/nginxconf", "sluice/cmd/lint", "sluice/cmd/importer", "sluice/cmd/trial", "sluice/cmd/policytest", "sluice/gen/edge", "sluice/cmd/accesslog", "sluice/cmd/replay"},
-		"sluice/cmd/policytest":  {"sluice/policies", "sluice/geo", "sluice/gen/edge", "sluice/authz", "sluice/cmd/trial"},
+		"sluice/cmd/policytest":  {"sluice/policies", "sluice/geo", "sluice/gen/edge", "sluice/authz/limit", "sluice/cmd/trial"},
 		"sluice/cmd/trial":       {"sluice/policies", "sluice/geo", "sluice/gen/edge", "sluice/authz", "sluice/authz/limit"},
 		"sluice/cmd/nginxconf":   nil,
 		"sluice/cmd/lint":        {"sluice/policies", "sluice/cmd/nginxconf"},

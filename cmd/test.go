@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/authz"
+	"sluice/authz/limit"
 	"sluice/cmd/policytest"
 	"sluice/gen"
 	"sluice/policies"
@@ -27,6 +28,7 @@ type testOptions struct {
 	Run     string
 	Verbose bool
 	Watch   bool
+	Store   string
 	Geo     geoOptions
 }
 
@@ -55,6 +57,7 @@ the end stands what of the policy no request touches. Exits 1 when a test fails.
 	c.Flags().StringVar(&o.Format, "format", "text", "text, json or junit")
 	c.Flags().StringVar(&o.Run, "run", "", "only tests that have this in their name")
 	c.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "also name the tests that pass")
+	c.Flags().StringVar(&o.Store, "store", "", "also run them on a real store, such as redis://127.0.0.1/9, under names of their own, in real time")
 	c.Flags().BoolVar(&o.Watch, "watch", false, "run them again whenever one of the files changes, until interrupted")
 	o.Geo.flags(c.Flags())
 	return c
@@ -108,7 +111,14 @@ func testOnce(e *env, o testOptions) (read, patterns []string, err error) {
 	if err := o.Geo.open(&opt); err != nil {
 		return o.Files, nil, err
 	}
-	run := &testRun{e: e, o: o, run: policytest.Options{Geo: opt.Geo, Run: o.Run}, policies: map[string]*testedPolicy{}}
+	store, err := o.openStore()
+	if err != nil {
+		return o.Files, nil, err
+	}
+	if store != nil {
+		defer store.Close()
+	}
+	run := &testRun{e: e, o: o, run: policytest.Options{Geo: opt.Geo, Run: o.Run, Store: store}, policies: map[string]*testedPolicy{}}
 	for _, file := range o.Files {
 		if err := run.file(file); err != nil {
 			return run.read, run.patterns, err
@@ -121,6 +131,19 @@ func testOnce(e *env, o testOptions) (read, patterns []string, err error) {
 		return run.read, run.patterns, errNo
 	}
 	return run.read, run.patterns, nil
+}
+
+// openStore opens the store that tests also run on; nil: none. Its troubles are
+// those of the tests, which tell them.
+func (o *testOptions) openStore() (limit.Store, error) {
+	if o.Store == "" {
+		return nil, nil
+	}
+	opened, err := openStore(o.Store, storeOptions{Instances: 1}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return opened.Store, nil
 }
 
 // testRun is one run of some files.
@@ -236,11 +259,17 @@ func (r *testRun) writeJSON() error {
 // testLines are what came of one file, for people.
 func testLines(r *policytest.Report, verbose bool, p paint) []string {
 	var out []string
-	requests := 0
-	took := time.Duration(0)
+	requests, onStore := 0, 0
+	var away []string
 	for i := range r.Tests {
 		t := &r.Tests[i]
-		requests, took = requests+t.Requests, took+t.Took
+		requests += t.Requests
+		if t.NotOnStore != "" {
+			away = append(away, fmt.Sprintf("%s does not run on the store: %s", t.Name, t.NotOnStore))
+		}
+		if t.OnStore {
+			onStore++
+		}
 		if len(t.Failures) == 0 {
 			if verbose {
 				out = append(out, fmt.Sprintf("%s %s %s", p.good("ok  "), t.Name, p.faint("("+plural(t.Requests, "request")+")")))
@@ -257,7 +286,14 @@ func testLines(r *policytest.Report, verbose bool, p paint) []string {
 	if n := r.Failed(); n > 0 {
 		verdict = p.bad(fmt.Sprintf("%d failed", n))
 	}
-	out = append(out, fmt.Sprintf("%s: %s, %s, %s", r.File, verdict, plural(len(r.Tests), "test"), plural(requests, "request")))
+	sum := fmt.Sprintf("%s: %s, %s, %s", r.File, verdict, plural(len(r.Tests), "test"), plural(requests, "request"))
+	if onStore+len(away) > 0 {
+		sum += fmt.Sprintf(", %d on the store", onStore)
+	}
+	out = append(out, sum)
+	for _, line := range away {
+		out = append(out, wrapIndent(line, 2, 4)...)
+	}
 	return append(out, coverageLines(&r.Coverage, p)...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/authz/limit"
 	"sluice/cmd/trial"
 	"sluice/geo"
 	"sluice/policies"
@@ -15,6 +16,8 @@ type Options struct {
 	Geo geo.Tables
 	// Run tells the tests to run by a part of their names; empty: all.
 	Run string
+	// Store runs the tests on a real store too, see store.go; nil: on memory alone.
+	Store limit.Store
 }
 
 // Report is what came of one file.
@@ -38,11 +41,14 @@ func (r *Report) Failed() int {
 
 // Result is what came of one test.
 type Result struct {
-	Name     string        `json:"name"`
-	Line     int           `json:"line"`
-	Requests int           `json:"requests"`
-	Took     time.Duration `json:"-"`
-	Failures []Failure     `json:"failures,omitempty"`
+	Name     string `json:"name"`
+	Line     int    `json:"line"`
+	Requests int    `json:"requests"`
+	// OnStore tells that the test ran on a real store too; NotOnStore why it did not.
+	OnStore    bool          `json:"on_store,omitempty"`
+	NotOnStore string        `json:"not_on_store,omitempty"`
+	Took       time.Duration `json:"-"`
+	Failures   []Failure     `json:"failures,omitempty"`
 }
 
 // Failure is an entry whose requests came otherwise than expected: the first of
@@ -69,14 +75,19 @@ func Run(f *policies.TestFile, c *policies.Compiled, o Options) (*Report, polici
 	if ds.HasErrors() {
 		return nil, ds, nil
 	}
+	tr, err := trial.New(q.cast.Policy(), trial.Options{Geo: o.Geo})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot try the policy: %w", err)
+	}
 	report := &Report{File: f.Name(), Policy: f.PolicyFile(), Coverage: newCoverage(c)}
 	cover := newCover(q.cast.Policy())
 	for i := range f.Tests {
 		if t := &f.Tests[i]; o.Run == "" || strings.Contains(string(t.Name), o.Run) {
 			began := time.Now()
-			result, err := runTest(f, t, q, o, cover)
-			if err != nil {
-				return nil, nil, err
+			r := newRunner(f, t, q, tr, cover)
+			result := r.result()
+			if o.Store != nil {
+				r.onStore(o.Store, result)
 			}
 			result.Took = time.Since(began)
 			report.Tests = append(report.Tests, *result)
@@ -86,12 +97,12 @@ func Run(f *policies.TestFile, c *policies.Compiled, o Options) (*Report, polici
 	return report, nil, nil
 }
 
-// runner is one run of one test.
+// runner is one test.
 type runner struct {
 	test   *policies.TestSpec
 	q      *requests
 	start  time.Time
-	opt    Options
+	trial  *trial.Trial // of which there is a fresh one for each run
 	cover  *cover
 	plan   []planned
 	passed []int64         // by entry
@@ -99,34 +110,36 @@ type runner struct {
 	more   map[int]int64
 }
 
-// runTest runs one test, and once more with traces where it failed.
-func runTest(f *policies.TestFile, t *policies.TestSpec, q *requests, o Options, cover *cover) (*Result, error) {
-	r := &runner{test: t, q: q, start: startOf(f, t), opt: o, cover: cover, passed: make([]int64, len(t.Requests)), first: map[int]Failure{}, more: map[int]int64{}}
-	r.plan = schedule(t, r.start)
-	if err := r.run(); err != nil {
-		return nil, err
+func newRunner(f *policies.TestFile, t *policies.TestSpec, q *requests, tr *trial.Trial, cover *cover) *runner {
+	start := startOf(f, t)
+	return &runner{
+		test: t, q: q, start: start, trial: tr, cover: cover, plan: schedule(t, start),
+		passed: make([]int64, len(t.Requests)), first: map[int]Failure{}, more: map[int]int64{},
 	}
-	result := &Result{Name: string(t.Name), Line: t.Pos.Line, Requests: len(r.plan)}
+}
+
+// result runs the test, and once more with traces where it failed.
+func (r *runner) result() *Result {
+	r.run()
+	out := &Result{Name: string(r.test.Name), Line: r.test.Pos.Line, Requests: len(r.plan)}
 	if len(r.first) > 0 {
-		if err := r.explain(); err != nil {
-			return nil, err
-		}
+		r.explain()
 	}
-	for i := range t.Requests {
-		req := &t.Requests[i]
+	for i := range r.test.Requests {
+		req := &r.test.Requests[i]
 		if x, failed := r.first[i]; failed {
 			x.More = r.more[i]
-			result.Failures = append(result.Failures, x)
+			out.Failures = append(out.Failures, x)
 		}
 		if req.Expect != nil {
 			if list := allowed(req.Expect, r.passed[i], req.Requests()); list != nil {
-				result.Failures = append(result.Failures, Failure{
-					Pos: req.Expect.Pos, Where: where(req.Expect.Pos), Request: q.title(req), Of: req.Requests(), Mismatches: list,
+				out.Failures = append(out.Failures, Failure{
+					Pos: req.Expect.Pos, Where: where(req.Expect.Pos), Request: r.q.title(req), Of: req.Requests(), Mismatches: list,
 				})
 			}
 		}
 	}
-	return result, nil
+	return out
 }
 
 func startOf(f *policies.TestFile, t *policies.TestSpec) time.Time {
@@ -139,11 +152,8 @@ func startOf(f *policies.TestFile, t *policies.TestSpec) time.Time {
 }
 
 // run sends all requests, and looks at each outcome.
-func (r *runner) run() error {
-	tr, err := trial.New(r.q.cast.Policy(), trial.Options{Start: r.start, Geo: r.opt.Geo})
-	if err != nil {
-		return fmt.Errorf("cannot try the policy: %w", err)
-	}
+func (r *runner) run() {
+	tr := r.trial.Fresh(trial.Options{Start: r.start})
 	for i := range r.plan {
 		p := &r.plan[i]
 		spec := &r.test.Requests[p.entry]
@@ -154,7 +164,6 @@ func (r *runner) run() error {
 		tr.Submit(req, func(o *trial.Outcome) { r.look(spec, p, o) })
 	}
 	tr.Drain()
-	return nil
 }
 
 func (r *runner) look(spec *policies.TestRequest, p *planned, o *trial.Outcome) {
@@ -180,11 +189,8 @@ func (r *runner) look(spec *policies.TestRequest, p *planned, o *trial.Outcome) 
 }
 
 // explain runs the test once more, the same way, and traces the requests that failed.
-func (r *runner) explain() error {
-	tr, err := trial.New(r.q.cast.Policy(), trial.Options{Start: r.start, Geo: r.opt.Geo})
-	if err != nil {
-		return fmt.Errorf("cannot try the policy: %w", err)
-	}
+func (r *runner) explain() {
+	tr := r.trial.Fresh(trial.Options{Start: r.start})
 	for i := range r.plan {
 		p := &r.plan[i]
 		req := r.q.request(&r.test.Requests[p.entry], p)
@@ -201,7 +207,6 @@ func (r *runner) explain() error {
 		})
 	}
 	tr.Drain()
-	return nil
 }
 
 func where(p policies.Pos) string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col) }

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -84,6 +85,22 @@ func newEdgeLimit(c *policies.Compiled, l *policies.EdgeLimit) edgeLimit {
 // request yet: not when all of them are on other routes, or of clients or of a kind
 // that it does not count.
 func (m *Model) Met(limit int) bool { return m.limits[limit].met }
+
+// Fresh is a Model of the same policy that nobody has asked yet. It shares with m
+// what never changes.
+func (m *Model) Fresh() *Model {
+	f := *m
+	f.key, f.limits = nil, slices.Clone(m.limits)
+	for i := range f.limits {
+		l := &f.limits[i]
+		if l.met = false; l.zone != nil {
+			l.zone = newZone(l.zone.rate)
+		} else {
+			l.open = map[string]int64{}
+		}
+	}
+	return &f
+}
 
 // Verdict is what NGINX makes of a request by itself.
 type Verdict uint8
