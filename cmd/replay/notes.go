@@ -54,7 +54,7 @@ func (n *notes) order(counts *accesslog.Counts) {
 
 // unsaid tells what the policy looks at and the log never says.
 func (n *notes) unsaid() {
-	for _, list := range [][]want{n.builder.headers, n.builder.cookies, n.builder.args} {
+	for _, list := range [][]want{n.builder.headers, n.builder.cookies, n.builder.args, n.builder.costs} {
 		for i := range list {
 			w := &list[i]
 			why := slices.DeleteFunc(slices.Clone(w.why), func(s string) bool {
@@ -142,6 +142,9 @@ func (n *notes) bounds() {
 func (n *notes) limits(counts *accesslog.Counts) {
 	if counts.Timed == 0 && counts.Entries > 0 && countsOpen(n.Policy) {
 		n.addf("the log says no $request_time: requests are taken to end at once, so limits on how many run at a time refuse nobody here")
+	}
+	if n.refused > 0 {
+		n.addf("%s had been answered 429 when they were logged: some would not have come again if they had passed", plural(n.refused, "request"))
 	}
 	if n.tally.degraded > 0 {
 		n.addf("%s passed because nothing could be decided: more counters were wanted than a replay keeps", plural(n.tally.degraded, "request"))

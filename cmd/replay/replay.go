@@ -95,6 +95,7 @@ type runner struct {
 	free    *item
 	tally   *tally
 	skipped Skipped
+	refused int64 // requests that had been answered 429 when they were logged
 }
 
 // Skipped is what of a log is no client's request.
@@ -160,6 +161,9 @@ func (r *runner) entry(e *accesslog.Entry) error {
 		if err := r.start(time.UnixMicro(e.Start)); err != nil {
 			return err
 		}
+	}
+	if e.Status() == 429 {
+		r.refused++
 	}
 	it := r.take()
 	it.at, it.source, it.line = e.Start, e.Source(), e.Line

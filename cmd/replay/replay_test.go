@@ -305,6 +305,14 @@ func TestUnsaid(t *testing.T) {
 	}
 }
 
+// TestRefusedThen: what had been refused already is told: clients come again.
+func TestRefusedThen(t *testing.T) {
+	r := run(t, Options{Policy: compiled(t, twoFloors)}, full, strings.Replace(hit(0, "192.0.2.1", "GET /v1/a", "-", "-"), " 200 ", " 429 ", 1))
+	if !strings.Contains(strings.Join(r.Notes, "\n"), "1 request had been answered 429 when they were logged") {
+		t.Errorf("notes: %q", r.Notes)
+	}
+}
+
 // TestSoftQuota is C100: the report says what may pass beyond a soft quota.
 func TestSoftQuota(t *testing.T) {
 	c := compiled(t, `version: 1
@@ -389,6 +397,28 @@ edge: {limits: {conns: {per: ip, connections: 1}}}
 	}
 	r := run(t, Options{Policy: c}, `$remote_addr [$msec] "$request" $request_time`, line(1.5, 0.5), line(2, 2), line(3.2, 1))
 	wantDenials(t, r.Denials, "1 of 1: edge limit conns, since 03:04:06 at 1, most 192.0.2.1")
+}
+
+// TestCosts: what the application told of a cost is charged when its answer ends.
+func TestCosts(t *testing.T) {
+	c := compiled(t, `version: 1
+identity: {sources: [{api_key: {header: X-API-Key}}], missing: {plan: free}}
+plans: {free: {limits: {speed: {per: ip, window: 10/1h, algorithm: fixed}}}}
+routes: [{name: all, match: {prefix: /}, cost: 1, cost_from: {response_header: X-Cost, max: 50}}]
+`)
+	lines := func(cost string) (out []string) {
+		for i := range 3 {
+			out = append(out, fmt.Sprintf(`192.0.2.1 [%d.000] "GET / HTTP/1.1" 0.500 %s`, 1796094245+i, cost))
+		}
+		return out
+	}
+	const logFormat = `$remote_addr [$msec] "$request" $request_time $upstream_http_x_cost`
+	r := run(t, Options{Policy: c}, logFormat, lines("7")...)
+	wantDenials(t, r.Denials, "1 of 1: speed (plan free), since 03:04:06.5 at 3, most 192.0.2.1")
+	r = run(t, Options{Policy: c}, logFormat, lines("-")...)
+	if len(r.Denials) > 0 || !strings.Contains(strings.Join(r.Notes, "\n"), "no line says $upstream_http_x_cost, which routes.all.cost_from looks at") {
+		t.Errorf("%v %q", told(r.Denials), r.Notes)
+	}
 }
 
 // TestDirect: where only proxies may connect and the log does not say through whom

@@ -19,6 +19,7 @@ type builder struct {
 	vars            *accesslog.Vars
 	headers         []want
 	cookies, args   []want
+	costs           []want // headers of answers
 	header          string // of the policy's proxies
 	forwarded       accesslog.Var
 	proxied         netip.Addr // one of the policy's proxies, where only they may connect
@@ -67,6 +68,30 @@ func newBuilder(o *Options) (*builder, error) {
 	return b, nil
 }
 
+// wantCosts collects the headers of answers that tell a cost: as the application
+// sent them, since the client does not get to see them.
+func (b *builder) wantCosts(c *policies.Compiled) {
+	for i := range c.Routes {
+		if r := &c.Routes[i]; r.Asked && r.CostHeader != "" {
+			b.costs = addWant(b.costs, r.CostHeader, b.vars.Want("upstream_"+headerVariable(r.CostHeader)), "routes."+r.Name+".cost_from")
+		}
+	}
+}
+
+// costsOf are what an answer told, nil when it told nothing.
+func (b *builder) costsOf(e *accesslog.Entry) map[string]string {
+	var out map[string]string
+	for i := range b.costs {
+		if value := b.value(e, b.costs[i].v); value != nil {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[b.costs[i].name] = string(value)
+		}
+	}
+	return out
+}
+
 // headerVariable is NGINX's variable for a header.
 func headerVariable(name string) string {
 	return "http_" + strings.ReplaceAll(strings.ToLower(name), "-", "_")
@@ -74,6 +99,7 @@ func headerVariable(name string) string {
 
 // wants collects what a policy looks at.
 func (b *builder) wants(c *policies.Compiled) {
+	b.wantCosts(c)
 	for where, carrier := range lookedAt(c) {
 		name := carrier.name
 		switch carrier.from {
@@ -129,7 +155,7 @@ func (b *builder) build(it *item, e *accesslog.Entry) {
 		}
 	}
 	r.Peer, r.At, r.Takes, r.Status = peer, time.UnixMicro(it.at), time.Duration(e.End-e.Start)*time.Microsecond, e.Status()
-	r.ID = ""
+	r.ID, r.Costs = "", b.costsOf(e)
 	it.http10 = string(e.Protocol()) == "HTTP/1.0"
 	r.Key, r.Login = b.whose.now.find(e, b.told)
 	if b.against != nil {

@@ -25,6 +25,7 @@ type flight struct {
 	id       []byte
 	asked    bool
 	status   int // of the application
+	costs    map[string]string
 
 	would, wouldLimit string // at the edge
 }
@@ -40,7 +41,7 @@ func (t *Trial) take() *flight {
 
 func (t *Trial) put(f *flight) {
 	f.next, t.free = t.free, f
-	f.req, f.done, f.uri, f.header, f.asked, f.status = nil, nil, "", nil, false, 0
+	f.req, f.done, f.uri, f.header, f.asked, f.status, f.costs = nil, nil, "", nil, false, 0, nil
 	f.would, f.wouldLimit = "", ""
 }
 

@@ -17,6 +17,9 @@ type Request struct {
 	Takes time.Duration
 	// Status is what the application answers; 0: 200.
 	Status int
+	// Costs are headers of the application's answer that tell what it cost, by name.
+	// They must stay as they are until the request ends.
+	Costs map[string]string
 	// Key is a key of the policy whose credential the request shows: see Trial.Key.
 	Key *Key
 	// Login is whom the site's own authenticator names; nil: nobody.

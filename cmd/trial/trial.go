@@ -252,7 +252,7 @@ func (t *Trial) pass(f *flight) {
 	if status == 0 {
 		status = 200
 	}
-	f.status = status
+	f.status, f.costs = status, f.req.Costs
 	takes := f.req.Takes
 	if f.asked {
 		takes += f.decision.Delay
@@ -273,7 +273,7 @@ func (t *Trial) end(f *flight) {
 		q := &f.question
 		// What the store does not take is what it would not take from a datagram
 		// either: leases expire by themselves, charges stay.
-		_, _ = t.engine.Complete(authz.Completion{ID: string(q.ID), Path: policies.AuthPath(q.Mode, string(q.Route)), Status: f.status})
+		_, _ = t.engine.Complete(authz.Completion{ID: string(q.ID), Path: policies.AuthPath(q.Mode, string(q.Route)), Status: f.status, Costs: f.costs})
 	}
 	t.put(f)
 }
