@@ -245,7 +245,11 @@ func (m *Model) unused(v *Visit, l *edgeLimit) string {
 		return "the client is among `except`"
 	}
 	if l.When != nil {
-		if unmet := v.Request.Unmet(l.When); unmet != "" {
+		switch unmet := v.Request.Unmet(l.When); {
+		case unmet == "":
+		case v.Trace == nil:
+			return "`when` does not hold" // nobody reads more, and a text costs memory
+		default:
 			return "`when` does not hold: " + unmet
 		}
 	}
