@@ -130,6 +130,18 @@ func (b *builder) concatenated(to *[]block, name string, flags []part) Token {
 	return join(whole...)
 }
 
+// fewFlags are so many that NGINX finds them in the table of a map.
+const fewFlags = 32
+
+// flagsKey is the key of a map over flags, which are digits. A long one must not
+// stand in the map's table, whose buckets are 64 bytes.
+func flagsKey(flags string) Token {
+	if len(flags) > fewFlags {
+		return ownRegex("^" + flags + `\z`)
+	}
+	return own(flags)
+}
+
 // both is the condition that all of the flags hold, as one flag: a map over
 // their concatenation when it takes more than one variable.
 func (b *builder) both(to *[]block, name string, flags ...condition) condition {
@@ -149,9 +161,13 @@ func (b *builder) both(to *[]block, name string, flags ...condition) condition {
 	case 1:
 		return open[0]
 	}
-	m := newMap(join(open...), name)
+	m := newMap(b.concatenated(to, name+"__part", open), name)
 	m.otherwise(word("0"))
-	m.line(word(strings.Repeat("1", len(open))), word("1"))
+	all := word(strings.Repeat("1", len(open)))
+	if len(open) > fewFlags {
+		all = flagsKey(all.text)
+	}
+	m.line(all, word("1"))
 	*to = append(*to, m)
 	return isSet(name)
 }

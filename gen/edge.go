@@ -93,9 +93,9 @@ func (b *builder) conditionalKey(name string, key Token, flags []wanted, exempti
 		source = append(source, f.condition)
 		want += f.digit
 	}
-	m := newMap(join(source...), name)
+	m := newMap(b.concatenated(&b.keys, name+"__part", source), name)
 	m.otherwise(none())
-	m.line(own(want), key)
+	m.line(flagsKey(want), key)
 	b.keys = append(b.keys, m)
 	return variable(name)
 }

@@ -49,6 +49,33 @@ func TestManyRules(t *testing.T) {
 	}
 }
 
+// TestManyConditions: a rule and a limit with very many conditions are for the
+// requests that meet all of them.
+func TestManyConditions(t *testing.T) {
+	t.Parallel()
+	var when []string
+	var all []string
+	for i := range 130 { // with all their names longer than NGINX's longest argument
+		when = append(when, fmt.Sprintf("X-Header-Number-%d: present", i))
+		all = append(all, fmt.Sprintf("X-Header-Number-%d", i), "1")
+	}
+	s := start(t, proxied+"\nedge:\n  access:\n    - {name: many-conditions, deny: {cidrs: [10.0.0.0/8]}, status: 418, when: {headers: {"+strings.Join(when, ", ")+"}}}\n"+
+		"  limits:\n    many: {per: ip, rate: 1/m, burst: 1, when: {headers: {"+strings.Join(when[:60], ", ")+"}}}\n")
+	f := func(want int, ip string, headers []string) {
+		t.Helper()
+		if r := s.get("/", append([]string{"X-Forwarded-For", ip}, headers...)...); r.status != want {
+			t.Errorf("%s with %d headers: %d, want %d", ip, len(headers)/2, r.status, want)
+		}
+	}
+	f(418, "10.0.0.1", all)
+	f(200, "10.0.0.2", all[:256])
+	f(429, "10.0.0.2", all[:256])
+	f(200, "10.0.0.2", all[:118])
+	f(200, "10.0.0.2", all[:118])
+	f(200, "192.0.2.1", all)
+	f(429, "192.0.2.1", all)
+}
+
 // TestLongNames: what is long in a policy, NGINX reads: comments, host names, and
 // more servers than it has connections by itself.
 func TestLongNames(t *testing.T) {
