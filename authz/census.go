@@ -25,24 +25,27 @@ type boundRef struct {
 	keyIDs   []string
 	disabled bool
 	keyless  bool // requests of his can come without an API key
+	// elsewhere tells that he is in the directory, which keeps no list of his keys.
+	elsewhere bool
 }
 
-// tenant finds a tenant. Operators wait longer than a walk through all of them takes.
-func (b *bound) tenant(ref TenantRef) (boundRef, bool) {
+// tenant finds a tenant, in the policy or else in the directory. Operators wait
+// longer than a walk through all of them takes. The error is the directory's.
+func (b *bound) tenant(ref TenantRef, now time.Time) (out boundRef, known bool, err error) {
 	id := b.policy.Identity
 	if ref.Unlisted {
 		if id == nil || id.Unlisted.Plan < 0 || ref.ID == "" {
-			return boundRef{}, false
+			return boundRef{}, false, nil
 		}
 		tag := appendHash([]byte("unlisted"), []byte(ref.ID))
-		return boundRef{id: ref.ID, tag: tag, plan: id.Unlisted.Plan, rules: b.plans[id.Unlisted.Plan], keyless: true}, true
+		return boundRef{id: ref.ID, tag: tag, plan: id.Unlisted.Plan, rules: b.plans[id.Unlisted.Plan], keyless: true}, true, nil
 	}
 	i := slices.IndexFunc(b.policy.Tenants, func(t policies.Tenant) bool { return t.ID == ref.ID })
 	if i < 0 {
-		return boundRef{}, false
+		return b.tenantFound(ref.ID, now)
 	}
 	t := &b.policy.Tenants[i]
-	out := boundRef{
+	out = boundRef{
 		id: t.ID, tag: b.tenants[i].id, plan: t.Plan, rules: b.tenants[i].rules, keys: b.tenants[i].keys, disabled: t.Disabled,
 		keyless: len(t.Keys) == 0 || len(t.Certs) > 0 || id != nil && id.Login != nil,
 	}
@@ -52,7 +55,23 @@ func (b *bound) tenant(ref TenantRef) (boundRef, bool) {
 	for j := range t.Keys {
 		out.keyIDs = append(out.keyIDs, t.Keys[j].ID)
 	}
-	return out, true
+	return out, true, nil
+}
+
+// tenantFound finds a tenant in the directory.
+func (b *bound) tenantFound(id string, now time.Time) (boundRef, bool, error) {
+	if b.directory == nil {
+		return boundRef{}, false, nil
+	}
+	t, err := b.directory.Tenant(id, now)
+	if t == nil || t.Broken || err != nil {
+		return boundRef{}, false, err
+	}
+	plan, known := b.policy.PlanNamed(t.Plan)
+	if !known {
+		return boundRef{}, false, nil
+	}
+	return boundRef{id: t.ID, tag: t.Tag, plan: plan, rules: b.plans[plan], disabled: t.Disabled, elsewhere: true}, true, nil
 }
 
 // census makes the list of a tenant's counters: those that belong to him, and whose
@@ -74,6 +93,9 @@ func (e *Engine) census(b *bound, ref *boundRef, who Who, now time.Time) *census
 	c := &census{
 		bound: b, ref: ref, who: who, terms: e.ledger.of(ref.tag), now: now, list: []Counter{}, names: map[string]bool{},
 		client: newClient([]byte(who.IP), b.policy.Client.IPv6Prefix),
+	}
+	if ref.elsewhere && who.Key != "" {
+		ref.keys, ref.keyIDs = []boundKey{{id: appendName(nil, []byte(who.Key)), rules: ref.rules}}, []string{who.Key}
 	}
 	c.subject(ref.rules, -1)
 	for i := range ref.keys {
@@ -102,10 +124,11 @@ func (c *census) rules(rules []rule, key int, route *boundRoute) {
 		personal := r.counts(policies.DimKey, policies.DimUser, policies.DimScope)
 		switch {
 		case !r.owned || c.who.Limit != "" && c.who.Limit != r.limit.Name:
-		case key < 0 && personal && !c.ref.keyless && c.who.User == "":
+		case key < 0 && personal && !c.ref.keyless && !c.ref.elsewhere && c.who.User == "":
 		case c.who.Key != "" && !personal:
 		case r.counts(policies.DimIP) && !c.client.prefix.IsValid(),
-			r.counts(policies.DimHeader, policies.DimCookie, policies.DimQuery, policies.DimServer):
+			r.counts(policies.DimHeader, policies.DimCookie, policies.DimQuery, policies.DimServer, policies.DimCountry, policies.DimASN),
+			key < 0 && personal && c.ref.elsewhere && c.who.User == "":
 			if !slices.Contains(c.unseen, r.limit.Name) {
 				c.unseen = append(c.unseen, r.limit.Name)
 			}

@@ -97,3 +97,40 @@ func TestFoundTenants(t *testing.T) {
 	}
 	s.quiet()
 }
+
+// Operators see what a tenant of the directory has used, as far as they can name it.
+func TestFoundUsage(t *testing.T) {
+	t.Parallel()
+	server := limittest.StartServer(t)
+	s, put := foundSite(t, server, shop)
+	put("tenant:umbrella", "plan", "pro")
+	put("tenant:gold", "plan", "gold")
+	put(keyName("sk_umbrella"), "tenant", "umbrella", "id", "umbrella-web")
+	s.passes(3, "rest", key("sk_umbrella"))
+	ask := func(id string, who Who) (Usage, bool, error) {
+		return s.engine.Usage(context.Background(), TenantRef{ID: id}, who)
+	}
+	u, known, err := ask("umbrella", Who{})
+	if !known || err != nil || u.Plan != "pro" || len(u.Unseen) != 1 || u.Unseen[0] != "speed" {
+		t.Errorf("%+v, %t, %v", u, known, err)
+	}
+	if c := u.counter(t, "org", ""); *c.Remaining != 97 {
+		t.Errorf("of the tenant: %+v", c)
+	}
+	u, _, err = ask("umbrella", Who{Key: "umbrella-web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := u.counter(t, "speed", "umbrella-web"); *c.Remaining != 37 || c.Name != "sluice:{umbrella}:"+c.rule.limit.ID+":key=umbrella-web" {
+		t.Errorf("of a key: %+v", c)
+	}
+	for _, id := range []string{"nowhere", "gold", "a b", ""} {
+		if _, known, err := ask(id, Who{}); known || err != nil {
+			t.Errorf("%q: known %t, error %v", id, known, err)
+		}
+	}
+	server.Kill()
+	if _, known, err := ask("another", Who{}); known || err == nil {
+		t.Errorf("with Redis away: known %t, error %v", known, err)
+	}
+}

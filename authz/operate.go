@@ -164,8 +164,10 @@ func (a *Admin) find(r *http.Request) (*bound, boundRef, error) {
 		return nil, boundRef{}, answerNo{http.StatusServiceUnavailable, "no policy is in force"}
 	}
 	ref := tenantAsked(r)
-	t, known := b.tenant(ref)
+	t, known, err := b.tenant(ref, a.Engine.now())
 	switch {
+	case err != nil:
+		return nil, boundRef{}, err
 	case known:
 		return b, t, nil
 	case ref.Unlisted:

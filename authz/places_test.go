@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"context"
 	"net/netip"
 	"strings"
 	"testing"
@@ -130,5 +131,19 @@ func TestPlacesChange(t *testing.T) {
 	}
 	if got := keysOf(s, "all", ip("9.1.2.3")); !strings.Contains(got, "{asn=4294967295}") || !strings.Contains(got, "country=FR") {
 		t.Errorf("by functions: %s", got)
+	}
+}
+
+// Of counters by country nobody keeps a list: usage says which it cannot see.
+func TestPlacesAreUnseen(t *testing.T) {
+	t.Parallel()
+	s := placedSite(t, `
+identity: {sources: [{api_key: {header: X-API-Key}}], missing: {deny: 401}}
+plans: {free: {limits: {land: {per: country, rate: 1/h, burst: 5}, net: {per: [tenant, asn], rate: 1/h, burst: 5}, all: {per: tenant, rate: 1/h, burst: 5}}}}
+tenants: [{id: acme, plan: free, keys: [{id: web, sha256: hash(sk_web)}]}]
+`)
+	u, known, err := s.engine.Usage(context.Background(), TenantRef{ID: "acme"}, Who{})
+	if !known || err != nil || len(u.Counters) != 1 || len(u.Unseen) != 2 {
+		t.Errorf("%+v, %t, %v", u, known, err)
 	}
 }

@@ -107,3 +107,27 @@ func TestReloadBySignal(t *testing.T) {
 		t.Error("the policy is not in force")
 	}
 }
+
+// The hash does not speak for what tenants are called, nor for the keys of an
+// issuer: a change of these alone must not go unseen.
+func TestReloadSeesIdentity(t *testing.T) {
+	t.Parallel()
+	s := newTokenSite(t, strings.Replace(tokenShop, "cidrs: [198.51.100.0/24]}", "cidrs: [198.51.100.0/24], cert_sha256: [aff85b06e3327cdb725a9e56ca5ddc5a72a358d21f38b621e3f4dbf2ccef43bc]}", 1))
+	first := s.engine.Policy()
+	for what, change := range map[string]func(*policies.Compiled){
+		"a claim":       func(c *policies.Compiled) { c.Tenants[0].Claim = "org-2" },
+		"a certificate": func(c *policies.Compiled) { c.Tenants[3].Certs[0][0]++ },
+		"a key of an issuer": func(c *policies.Compiled) {
+			c.Identity.Sources[1].Token.Keys = c.Identity.Sources[1].Token.Keys[1:]
+		},
+	} {
+		next := compileIn(t, s.dir, strings.Replace(tokenShop, "cidrs: [198.51.100.0/24]}", "cidrs: [198.51.100.0/24], cert_sha256: [aff85b06e3327cdb725a9e56ca5ddc5a72a358d21f38b621e3f4dbf2ccef43bc]}", 1))
+		if !sameMeaning(first, next) {
+			t.Fatal("the same policy read twice is another one")
+		}
+		change(next)
+		if next.Hash != first.Hash || sameMeaning(first, next) {
+			t.Errorf("%s alone goes unseen", what)
+		}
+	}
+}

@@ -28,7 +28,7 @@ type Usage struct {
 	Counters []Counter `json:"counters"`
 	Grants   []Grant   `json:"grants"` // made at run time
 	// Unseen are limits with a counter for each address, user or value of a header,
-	// of which nobody keeps a list; ask for one with ?ip= or ?user=.
+	// of which nobody keeps a list; ask for one with ?ip=, ?user= or ?key=.
 	Unseen []string `json:"unseen,omitempty"`
 	// Truncated tells that there are more counters.
 	Truncated bool `json:"truncated,omitempty"`
@@ -75,11 +75,11 @@ func (e *Engine) Usage(ctx context.Context, ref TenantRef, who Who) (u Usage, kn
 	if b == nil {
 		return Usage{}, false, nil
 	}
-	t, known := b.tenant(ref)
-	if !known {
-		return Usage{}, false, nil
-	}
 	now := e.now()
+	t, known, err := b.tenant(ref, now)
+	if !known {
+		return Usage{}, false, err
+	}
 	c := e.census(b, &t, who, now)
 	u = Usage{
 		Tenant: t.id, Plan: b.policy.Plans[t.plan].Name, Unlisted: ref.Unlisted, Disabled: t.disabled,

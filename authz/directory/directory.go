@@ -96,6 +96,17 @@ func (d *Directory) Find(hash memo.Key, now time.Time) (*Key, *Tenant, error) {
 	return key, tenant, err
 }
 
+// Tenant is the tenant with this id at a time; nil when there is none. An error
+// wraps limit.ErrUnavailable.
+func (d *Directory) Tenant(id string, now time.Time) (*Tenant, error) {
+	if checkID("tenant", id) != nil {
+		return nil, nil
+	}
+	r := read{d: d, now: now}
+	defer r.done()
+	return r.tenant(id)
+}
+
 // read is one Find: what it needs besides what is known.
 type read struct {
 	d      *Directory
