@@ -29,7 +29,7 @@ func (e *Engine) charge(req *Request, r *boundRoute, id *identity, c client, d *
 		return
 	}
 	retry := e.chargeOnce(req, r, id, &s, d)
-	if d.Err != nil || d.Reason == ReasonOverload {
+	if d.Err != nil && !d.local || d.Reason == ReasonOverload {
 		e.visits.drop(visit, d.now)
 		return
 	}
@@ -75,7 +75,7 @@ func (e *Engine) chargeOnce(req *Request, r *boundRoute, id *identity, s *subjec
 			return retry
 		}
 	}
-	refused, err := e.take(d)
+	refused, err := e.takeOr(r, d)
 	if err != nil {
 		d.scatter()
 		d.Err = err
@@ -89,10 +89,11 @@ func (e *Engine) chargeOnce(req *Request, r *boundRoute, id *identity, s *subjec
 		if d.bound.settles {
 			e.remember(req, r, d)
 		}
+		d.stoodIn()
 		return retry
 	}
 	d.refuse(refused, req)
-	if how := d.believed(); refusable && how > 0 {
+	if how := d.believed(); refusable && how > 0 && !d.local {
 		e.refusals.put(known, d.now, how, d.tells(retry))
 	}
 	return retry
@@ -182,6 +183,32 @@ func (e *Engine) take(d *Decision) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), e.deadline)
 	defer cancel()
 	return e.store.Take(ctx, d.ops, d.states)
+}
+
+// takeOr calls the store, or for a route that goes on without it what stands in for
+// it: d.local then.
+func (e *Engine) takeOr(r *boundRoute, d *Decision) (int, error) {
+	refused, err := e.take(d)
+	if e.local == nil || r.OnStoreDown != policies.FailLocal {
+		return refused, err
+	}
+	if err == nil {
+		e.local.Learn(d.ops, d.states)
+		return refused, nil
+	}
+	refused, localErr := e.local.Take(d.ops, d.states)
+	if localErr != nil {
+		return refused, err
+	}
+	d.local, d.FailMode, d.Err = true, true, err
+	return refused, nil
+}
+
+// stoodIn makes an allow of what stands in for the store a degraded one.
+func (d *Decision) stoodIn() {
+	if d.local {
+		d.FailMode, d.Verdict, d.Reason = true, Degraded, ReasonStoreDown
+	}
 }
 
 // refuse makes d the refusal of one of its limits.

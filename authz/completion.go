@@ -27,7 +27,7 @@ func (c *Completion) left() bool { return c.Status == 0 || c.Status == 499 }
 // remember keeps what the end of the request, or a report of its cost, will settle.
 // It allocates: only requests with such limits come here.
 func (e *Engine) remember(req *Request, r *boundRoute, d *Decision) {
-	x := &pending{route: r, since: d.now}
+	x := &pending{route: r, since: d.now, local: d.local}
 	told := r.CostHeader != "" || r.CostReport > 0
 	for i, rule := range d.rules {
 		priced := told && !rule.limit.Requests && rule.op.Kind != limit.Concurrency
@@ -97,9 +97,17 @@ func (e *Engine) settle(x *pending, c Completion) (first bool, err error) {
 	if len(ops) == 0 {
 		return true, nil
 	}
+	return true, e.correct(x, nil, ops, deltas)
+}
+
+// correct settles where it was charged.
+func (e *Engine) correct(x *pending, name []byte, ops []limit.Op, deltas []int64) error {
+	if x.local {
+		return e.local.Settle(ops, deltas)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleDeadline)
 	defer cancel()
-	return true, e.store.Settle(ctx, nil, ops, deltas)
+	return e.store.Settle(ctx, name, ops, deltas)
 }
 
 // tellsCost is the cost that an answer's header tells, at most what the policy
@@ -165,10 +173,8 @@ func (e *Engine) Report(r Report) (ReportOutcome, int64) {
 			ops, deltas = append(ops, p.op), append(deltas, cost-p.charged)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), settleDeadline)
-	defer cancel()
 	// The name makes it happen once if the store did it and its answer was lost.
-	if len(ops) > 0 && e.store.Settle(ctx, reportName(r.ID, x.route), ops, deltas) != nil {
+	if len(ops) > 0 && e.correct(x, reportName(r.ID, x.route), ops, deltas) != nil {
 		return ReportNotTaken, 0
 	}
 	for i := range x.parts {

@@ -130,6 +130,7 @@ type Decision struct {
 	bound     *bound
 	challenge bool    // 401 carries WWW-Authenticate
 	strange   bool    // the name in the path is no route of this policy
+	local     bool    // this instance decided alone: the store is away
 	recalled  bool    // the answer was given before: only the state of told is known
 	refused   Reason  // of a shadowed refusal
 	rules     []*rule // one for each op

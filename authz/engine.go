@@ -32,6 +32,9 @@ type Options struct {
 	Places Places
 	// Breaker is the one before the store, to tell how it is; nil: there is none.
 	Breaker *limit.Breaker
+	// Local stands in for the store on routes that go on without it; nil: they are
+	// open then.
+	Local *limit.Local
 	// Log gets what nobody asked for: a panic, once. nil: slog.Default.
 	Log *slog.Logger
 	// Now is the clock of X-RateLimit-Reset, of grants, and of how long an
@@ -50,6 +53,7 @@ type Engine struct {
 	deadline     time.Duration
 	quotasWait   bool // and nothing else does
 	breaker      *limit.Breaker
+	local        *limit.Local
 	log          *slog.Logger
 	now          func() time.Time
 	jitter       func() float64
@@ -70,8 +74,10 @@ type Engine struct {
 // New makes an engine that has no policy yet: until the first Swap the mode in
 // each question's path decides.
 func New(store limit.Store, o Options) *Engine {
-	e := &Engine{store: store, deadline: o.Deadline, quotasWait: o.WaitsForQuotas, breaker: o.Breaker, log: o.Log, now: o.Now, jitter: o.Jitter, metrics: newMetrics()}
-	e.directory = o.Directory
+	e := &Engine{
+		store: store, deadline: o.Deadline, quotasWait: o.WaitsForQuotas, breaker: o.Breaker, local: o.Local,
+		directory: o.Directory, log: o.Log, now: o.Now, jitter: o.Jitter, metrics: newMetrics(),
+	}
 	e.places.Store(&o.Places)
 	if e.log == nil {
 		e.log = slog.Default()

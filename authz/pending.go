@@ -25,6 +25,7 @@ const (
 type pending struct {
 	route *boundRoute
 	since time.Time
+	local bool // what stood in for the store was charged
 
 	mu    sync.Mutex
 	parts []part

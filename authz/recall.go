@@ -36,6 +36,7 @@ type said struct {
 	told    int16 // its index among the request's limits; -1: none
 	refused bool
 	retry   bool // the request was counted as a retry
+	local   bool // the store was away
 	state   limit.State
 }
 
@@ -212,8 +213,9 @@ func (d *Decision) again(s said, age time.Duration, req *Request) bool {
 	if int(s.told) >= len(d.ops) {
 		return false
 	}
-	d.recalled = true
+	d.recalled, d.local, d.FailMode = true, s.local, s.local
 	if s.told < 0 {
+		d.stoodIn()
 		return true
 	}
 	state := s.state
@@ -228,12 +230,13 @@ func (d *Decision) again(s said, age time.Duration, req *Request) bool {
 		return true
 	}
 	d.told, d.Delay = int(s.told), state.Delay
+	d.stoodIn()
 	return true
 }
 
 // tells is what is to be remembered of d.
 func (d *Decision) tells(retry bool) said {
-	s := said{told: int16(d.told), refused: d.Verdict == Deny, retry: retry}
+	s := said{told: int16(d.told), refused: d.Verdict == Deny, retry: retry, local: d.local}
 	if d.told >= 0 {
 		s.state = d.states[d.told]
 		s.state.Delay = d.Delay

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -16,7 +17,17 @@ type openedStore struct {
 	kind     string        // what the log says: never the URL, which may hold a password
 	deadline time.Duration // of a decision; 0 for a store that never waits
 	breaker  *limit.Breaker
-	disk     bool // it waits for hard quotas alone
+	local    *limit.Local // what stands in for it
+	disk     bool         // it waits for hard quotas alone
+}
+
+// Close writes what is to be written, and closes.
+func (s *openedStore) Close() error {
+	var err error
+	if s.local != nil {
+		err = s.local.Close()
+	}
+	return errors.Join(err, s.Store.Close())
 }
 
 // diskDeadline is how long a hard quota may wait for the disk: less than NGINX
@@ -78,5 +89,6 @@ func openRedis(url string, o storeOptions, log *slog.Logger) (*openedStore, erro
 	}})
 	// Soft quotas are counted here, and written in batches.
 	soft := limit.NewSoft(breaker, limit.SoftOptions{Instances: o.Instances, MaxKeys: o.MaxKeys})
-	return &openedStore{Store: soft, notes: store.Notes(), kind: "redis", deadline: o.Deadline, breaker: breaker}, nil
+	local := limit.NewLocal(breaker, limit.LocalOptions{Instances: o.Instances, MaxKeys: o.MaxKeys})
+	return &openedStore{Store: soft, notes: store.Notes(), kind: "redis", deadline: o.Deadline, breaker: breaker, local: local}, nil
 }

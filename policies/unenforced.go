@@ -6,7 +6,7 @@ package policies
 func (p *Policy) Unenforced() Diagnostics {
 	f := &findings{policy: p}
 	for _, find := range []func(*Policy, *findings){
-		unenforcedLimits, unenforcedRoutes, unenforcedRest,
+		unenforcedLimits, unenforcedRest,
 	} {
 		find(p, f)
 	}
@@ -27,13 +27,6 @@ func unenforcedLimits(p *Policy, f *findings) {
 	for path, l := range limitSpecs(p) {
 		f.notYet(path,
 			key{"sync", l.Sync != ""}, key{"notify", l.Notify != nil})
-	}
-}
-
-func unenforcedRoutes(p *Policy, f *findings) {
-	for i := range p.Routes {
-		r := &p.Routes[i]
-		f.notYet(elem("routes", i), key{"on_store_down", r.OnStoreDown == FailLocal})
 	}
 }
 

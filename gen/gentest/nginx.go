@@ -111,7 +111,7 @@ func (n *NGINX) await(addr string) {
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
 		network, addr = "unix", path
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for {
 		c, err := net.DialTimeout(network, addr, time.Second)
 		if err == nil {
