@@ -42,6 +42,8 @@ type (
 		Name    string            `json:"name"`
 		Old     string            `json:"old,omitempty"`
 		New     string            `json:"new,omitempty"`
+		Removed []string          `json:"removed,omitempty"` // entries of a list
+		Added   []string          `json:"added,omitempty"`
 		Effects []policies.Effect `json:"effects"`
 	}
 )
@@ -56,7 +58,7 @@ func writeDiffJSON(w io.Writer, o diffOptions, d difference) error {
 			Path: c.Path, File: c.Pos.File, Line: c.Pos.Line, Column: c.Pos.Col,
 		}
 		for _, f := range c.Fields {
-			x.Fields = append(x.Fields, diffField{f.Name, f.Old, f.New, append([]policies.Effect{}, f.Effects...)})
+			x.Fields = append(x.Fields, diffField{f.Name, f.Old, f.New, f.Gone, f.Come, append([]policies.Effect{}, f.Effects...)})
 		}
 		r.Changes = append(r.Changes, x)
 	}

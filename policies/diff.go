@@ -91,7 +91,10 @@ type Change struct {
 type FieldChange struct {
 	Name     string
 	Old, New string
-	Effects  []Effect
+	// Gone and Come are the entries of a list that only the old or the new one has,
+	// all of them, where Old and New may show the first few.
+	Gone, Come []string
+	Effects    []Effect
 }
 
 // Has tells whether a change has an effect.
@@ -148,6 +151,9 @@ func (d *differ) note(scope Scope, name, limit, path string, f diffFields, effec
 		sign.WriteString("\x01" + field.Name + "\x00" + field.Old + "\x00" + field.New)
 		for _, e := range field.Effects {
 			sign.WriteString("\x00" + string(e))
+		}
+		for _, list := range [][]string{field.Gone, field.Come} {
+			sign.WriteString("\x02" + strings.Join(list, "\x00"))
 		}
 	}
 	c := d.index[sign.String()]

@@ -74,11 +74,14 @@ func (f *diffFields) entries(name string, old, new []string, all string, more Ef
 	}
 	switch {
 	case len(effects) == 0:
+		return
 	case len(old) <= fewEntries && len(new) <= fewEntries:
 		f.add(name, listed(old), listed(new), effects...)
 	default:
 		f.add(name, countOf(len(old)), countOf(len(new))+":"+signed(" +", come)+signed(" -", gone), effects...)
 	}
+	last := &(*f)[len(*f)-1]
+	last.Gone, last.Come = gone, come
 }
 
 // fewEntries is how many entries of a list are shown as they are.

@@ -158,6 +158,37 @@ func TestDiffCounts(t *testing.T) {
 	f("[tightened] limit [] backend; rate \"9000/s\" -> \"1/s\"; 0 tenants, 0 keys, everybody\n0 tenants, 0 keys, everybody true\n", "9000/s", "1/s")
 }
 
+// TestDiffOfLongLists: of a long list the first entries that changed are shown, all
+// are there, and two that only look alike are two changes.
+func TestDiffOfLongLists(t *testing.T) {
+	t.Parallel()
+	policy := func(last string) *Policy {
+		var list []string
+		for i := range 20 {
+			list = append(list, fmt.Sprintf("10.0.%d.0/24", i))
+		}
+		same := strings.Join(list, ", ")
+		return good(t, "version: 1\nedge:\n  access:\n    - {name: a, deny: {cidrs: ["+same+last+"10.2.1.0/24"+"]}}\n    - {name: b, deny: {cidrs: ["+same+last+"10.2.2.0/24]}, status: 451}\n")
+	}
+	few := ", 10.1.0.0/24, 10.1.1.0/24, 10.1.2.0/24, 10.1.3.0/24, "
+	d := Diff(policy(", 10.1.0.0/24, "), policy(few))
+	want := `[tightened] access rule [a b]; clients "22 entries" -> "25 entries: +10.1.1.0/24 +10.1.2.0/24 +10.1.3.0/24"; 0 tenants, 0 keys, everybody
+0 tenants, 0 keys, everybody true
+`
+	if diff := cmp.Diff(want, told(d)); diff != "" {
+		t.Error(diff)
+	}
+	d = Diff(policy(", "), policy(few[:len(few)-1]+" 10.1.4.0/24, "))
+	if len(d.Changes) != 1 || len(d.Changes[0].Fields[0].Come) != 5 || !strings.HasSuffix(d.Changes[0].Fields[0].New, "+(1 more)") {
+		t.Errorf("%s\n%v", told(d), d.Changes)
+	}
+	other := good(t, strings.Replace("version: 1\nedge: {access: [{name: a, deny: {cidrs: [L, 10.8.0.0/16]}}, {name: b, deny: {cidrs: [L, 10.9.0.0/16]}, status: 451}]}\n", "L", "10.1.0.0/24, 10.1.1.0/24, 10.1.2.0/24, 10.1.3.0/24", 2))
+	bare := good(t, "version: 1\nedge: {access: [{name: a, deny: {cidrs: [192.0.2.0/24]}}, {name: b, deny: {cidrs: [192.0.2.0/24]}, status: 451}]}\n")
+	if d := Diff(bare, other); len(d.Changes) != 2 {
+		t.Errorf("two changes became one:\n%s", told(d))
+	}
+}
+
 // TestDisplaced: as few as possible move, and without them both orders agree.
 func TestDisplaced(t *testing.T) {
 	t.Parallel()
