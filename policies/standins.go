@@ -6,6 +6,15 @@ import (
 	"slices"
 )
 
+// WithCertificates is c with more certificates of tenants, by the hash of each:
+// for trials of a policy. c itself stays as it is.
+func (c *Compiled) WithCertificates(certs map[SHA256]int) *Compiled {
+	out := *c
+	out.certs = maps.Clone(c.certs)
+	maps.Copy(out.certs, certs)
+	return &out
+}
+
 // WithCredentials is c with more credentials that count as API keys of the
 // policy, whose own credentials nobody needs to know: for trials of a policy. c
 // itself stays as it is, and so does what each key has.

@@ -1,6 +1,8 @@
 package trial
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"slices"
 
@@ -23,12 +25,13 @@ type Cast struct {
 	issuer *Issuer
 	tokens map[string]*Key
 	wanted map[string]string // the key of a tenant
+	certs  map[policies.SHA256]int
 }
 
 // NewCast finds credentials for all of these. Trials of Cast.Policy take them.
 // The error of one who cannot show anything is at his index; nil: he can.
 func NewCast(c *policies.Compiled, all []Who) (*Cast, []error) {
-	cast := &Cast{policy: c, tokens: map[string]*Key{}, wanted: map[string]string{}}
+	cast := &Cast{policy: c, tokens: map[string]*Key{}, wanted: map[string]string{}, certs: map[policies.SHA256]int{}}
 	errs := make([]error, len(all))
 	if c.Identity != nil && slices.ContainsFunc(c.Identity.Sources, isToken) && slices.ContainsFunc(all, func(w Who) bool { return w.Tenant != "" || w.Claims != nil }) {
 		withTokens, issuer, err := Tokens(c)
@@ -46,6 +49,9 @@ func NewCast(c *policies.Compiled, all []Who) (*Cast, []error) {
 		if errs[i] = err; id != "" {
 			ids = append(ids, id)
 		}
+	}
+	if len(cast.certs) > 0 {
+		cast.policy = cast.policy.WithCertificates(cast.certs)
 	}
 	withKeys, keys, err := Keys(cast.policy, ids)
 	if err != nil {
@@ -90,9 +96,26 @@ func (c *Cast) admit(w *Who, tenants map[string]int) (keyID string, err error) {
 	if c.policy.Identity != nil && c.policy.Identity.Login != nil {
 		return "", nil
 	}
+	if c.showsCert(i, w) {
+		return "", nil
+	}
 	id, err := keyOf(&c.policy.Tenants[i], w.User)
 	c.wanted[w.Tenant] = id
 	return id, err
+}
+
+// showsCert gives a tenant who has certificates and no keys one that stands in
+// for them: what the service is sent of it is PEM, and nothing looks inside.
+func (c *Cast) showsCert(tenant int, w *Who) bool {
+	t := &c.policy.Tenants[tenant]
+	takes := c.policy.Identity != nil && slices.ContainsFunc(c.policy.Identity.Sources, func(s policies.Source) bool { return s.Kind == policies.SourceCert })
+	if !takes || len(t.Certs) == 0 || len(t.Keys) > 0 || w.User != "" {
+		return false
+	}
+	der := []byte("stands in for a certificate of " + t.ID)
+	c.certs[sha256.Sum256(der)] = tenant
+	c.tokens[tenantID(w)] = &Key{cert: "-----BEGIN%20CERTIFICATE-----%0A" + base64.StdEncoding.EncodeToString(der) + "%0A-----END%20CERTIFICATE-----%0A"}
+	return true
 }
 
 func tenantID(w *Who) string { return w.Tenant + "\x00" + w.User }

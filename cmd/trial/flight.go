@@ -72,7 +72,7 @@ func (t *Trial) tell(f *flight, by By, status int) {
 		Location: v.Location, Client: v.Counted, Rule: v.Rule, Exempt: v.Exempt, Asked: f.asked, flight: f, trial: t,
 	}
 	if f.req.Key != nil {
-		f.req.URI, f.req.Header = f.uri, f.header
+		f.req.URI, f.req.Header, f.req.Cert = f.uri, f.header, ""
 	}
 	switch by {
 	case ByAccess:

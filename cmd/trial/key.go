@@ -16,6 +16,7 @@ type Key struct {
 	ID    string
 	field edge.Field // what shows it; empty when the target does
 	query string     // NAME=VALUE for the target
+	cert  string     // a certificate, as NGINX sends it
 }
 
 // Keys gives keys of a policy credentials that stand in for theirs, and returns
@@ -77,7 +78,11 @@ func newKey(id, credential string, s *policies.Source) *Key {
 
 // show puts the credential into a request, where clients show it.
 func (k *Key) show(r *edge.Request) {
-	if k.query != "" {
+	switch {
+	case k.cert != "":
+		r.Cert = k.cert
+		return
+	case k.query != "":
 		sep := "?"
 		if strings.Contains(r.URI, "?") {
 			sep = "&"

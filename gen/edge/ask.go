@@ -11,6 +11,7 @@ import (
 type asking struct {
 	credentials []credential
 	subjects    []subject
+	certs       bool           // the client's certificate
 	server      bool           // the server's name
 	retried     *regexp.Regexp // nil: nobody counts retries
 }
@@ -69,7 +70,8 @@ func newAsking(c *policies.Compiled) asking {
 
 func (a *asking) credential(c *policies.Compiled, s *policies.Source, seen map[string]bool) {
 	if s.Kind == policies.SourceCert {
-		return // requests here come without TLS
+		a.certs = true
+		return
 	}
 	cred := credential{from: s.Carrier, name: s.Name, header: s.Name, most: LongestCredential(c, s.Carrier, s.Name)}
 	id := strings.ToLower(s.Name)
@@ -156,6 +158,9 @@ func (m *Model) Tell(dst []Field, v *Visit) []Field {
 	for i := range m.ask.credentials {
 		c := &m.ask.credentials[i]
 		put(c.header, c.shown(v.Request.Value(c.from, c.name)))
+	}
+	if m.ask.certs {
+		put(policies.HeaderCert, v.Request.Cert)
 	}
 	if m.ask.server {
 		put(policies.HeaderServer, v.Server)

@@ -17,6 +17,9 @@ type Request struct {
 	Method, URI, Host string
 	// Header are the fields in the order in which they came.
 	Header []Field
+	// Cert is the client's certificate, if it is verified: as PEM, escaped as a part
+	// of a URI.
+	Cert string
 	// Country and ASN say where the client is and win over any database: a country's
 	// code, or unknown or private. Empty and 0: look it up.
 	Country policies.Country
