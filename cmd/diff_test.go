@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -90,6 +91,41 @@ func TestDiffTellsNoSecret(t *testing.T) {
 		for _, want := range []string{"00123", "00123/0x10", "credential"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s does not hold %s:\n%s", name, want, out.String())
+			}
+		}
+	}
+}
+
+// TestDiffTextFits: lines fit the terminal, whatever policies are compared.
+func TestDiffTextFits(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../policies/testdata/sites/*.yaml")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	var all []*policies.Policy
+	for _, file := range files {
+		p, ds := policies.Load(file)
+		if ds.HasErrors() {
+			t.Fatal(ds)
+		}
+		all = append(all, p)
+	}
+	for i, from := range all {
+		d := difference{Difference: policies.Diff(from, all[(i+5)%len(all)])}
+		for _, columns := range []int{60, 80, 120} {
+			var out bytes.Buffer
+			if err := writeDiffText(&out, screen{width: columns}, diffOptions{Old: files[i], New: "policy.yaml"}, d); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(out.String()) {
+				line = strings.TrimRight(line, "\n")
+				if utf8.RuneCountInString(line) > columns && strings.Contains(strings.TrimSpace(line), " ") && len(strings.Fields(line)) > 2 {
+					t.Errorf("%s in %d columns: %s", files[i], columns, line)
+				}
+				if strings.TrimRight(line, " ") != line {
+					t.Errorf("%s: spaces at the end of %q", files[i], line)
+				}
 			}
 		}
 	}

@@ -33,7 +33,8 @@ func writeDiffText(w io.Writer, p screen, o diffOptions, d difference) error {
 	if len(d.Changes) == 0 {
 		fmt.Fprintf(&b, "%s: no change in meaning since %s\n", o.New, o.Old)
 	} else {
-		fmt.Fprintf(&b, "%s: %s since %s\n", o.New, summaryOf(d.Difference), o.Old)
+		head := fmt.Sprintf("%s: %s since %s", o.New, summaryOf(d.Difference), o.Old)
+		b.WriteString(strings.Join(wrap(head, p.width-2), "\n  ") + "\n")
 	}
 	section := policies.Effect("")
 	for i := range d.Changes {
@@ -60,7 +61,10 @@ func summaryOf(d policies.Difference) string {
 		parts = append(parts, "some for everybody")
 	}
 	if d.Tenants > 0 {
-		parts = append(parts, grouped(d.Tenants, "tenant"), grouped(d.Keys, "key"))
+		parts = append(parts, grouped(d.Tenants, "tenant"))
+	}
+	if d.Keys > 0 {
+		parts = append(parts, grouped(d.Keys, "key"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -127,7 +131,7 @@ func textField(b *strings.Builder, p screen, c *policies.Change, f policies.Fiel
 	lead := "      " + name + "  "
 	lines := wrap(value, p.width-utf8.RuneCountInString(lead))
 	if utf8.RuneCountInString(lead) > p.width/2 {
-		b.WriteString("      " + f.Name + "\n")
+		b.WriteString("      " + strings.Join(wrap(f.Name, p.width-6), "\n      ") + "\n")
 		lead, lines = "        ", wrap(value, p.width-8)
 	}
 	for i, line := range lines {
