@@ -56,7 +56,26 @@ func (b *batch) parseAll() {
 		b.parse(at, end, line)
 		at = end + 1
 	}
+	b.dropLeaps()
 	b.live = len(b.entries)
+}
+
+// leap is how far one line may be ahead of both its neighbours, in microseconds.
+const leap = 24 * 3600 * second
+
+// dropLeaps takes out single lines whose time lies far ahead of those around it: a
+// clock was wrong for a moment, and all that follows would be late.
+func (b *batch) dropLeaps() {
+	kept := b.entries[:0]
+	for i := range b.entries {
+		e := b.entries[i]
+		if len(kept) > 0 && i+1 < len(b.entries) && e.End-kept[len(kept)-1].End > leap && e.End-b.entries[i+1].End > leap {
+			b.bad(Leap, e.Line)
+			continue
+		}
+		kept = append(kept, e)
+	}
+	b.entries = kept
 }
 
 // reset makes the batch ready for other lines, and keeps its memory.

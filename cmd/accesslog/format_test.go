@@ -88,6 +88,8 @@ func TestFormats(t *testing.T) {
 			said{Start: "2026-12-01T03:04:05", Client: "192.0.2.7", Method: "GET", Target: "/"}},
 		{"through syslog", "combined", `<190>Dec  1 03:04:05 web1 nginx: 192.0.2.7 - - [01/Dec/2026:03:04:06 +0000] "GET / HTTP/1.1" 200 5 "-" "-"`,
 			said{Start: "2026-12-01T03:04:06", Client: "192.0.2.7", Method: "GET", Target: "/", Status: 200}},
+		{"kept by a container's runtime", "combined", `2026-12-01T03:04:07.123456789Z stdout F 192.0.2.7 - - [01/Dec/2026:03:04:06 +0000] "GET / HTTP/1.1" 200 5 "-" "-"`,
+			said{Start: "2026-12-01T03:04:06", Client: "192.0.2.7", Method: "GET", Target: "/", Status: 200}},
 		{"JSON", "json", `{"@timestamp":"2026-12-01T03:04:05.250Z","client":{"ip":"192.0.2.7"},"http":{"request":{"method":"GET"},"response":{"status_code":200}},"url":{"original":"/a?b=1"},"user_agent":{"original":"x"},"X-API-Key":"sk_demo"}`,
 			said{Start: "2026-12-01T03:04:05.25", Client: "192.0.2.7", Method: "GET", Target: "/a?b=1", Agent: "x", Key: "sk_demo", Status: 200}},
 	}

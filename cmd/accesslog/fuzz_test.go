@@ -100,3 +100,25 @@ func FuzzTime(f *testing.F) {
 		}
 	})
 }
+
+// FuzzFormat: a format that is taken reads any line or says why not, and one that
+// is not is refused with a reason.
+func FuzzFormat(f *testing.F) {
+	f.Add(keyed, `192.0.2.7 - - [01/Dec/2026:03:04:05 +0000] "GET / HTTP/1.1" 200 5 "-" "-" "-" 0.1 "-"`)
+	f.Add("log_format x escape=json '$remote_addr\\t' \"$msec $request\";", "a b c")
+	f.Add("${remote_addr}$$x", "")
+	f.Fuzz(func(t *testing.T, text, line string) {
+		format, err := ParseFormat(text)
+		if err != nil {
+			if err.Error() == "" {
+				t.Fatal("no reason")
+			}
+			return
+		}
+		b := batch{layout: newLayout(format, NewVars(), testNow), text: []byte(line), line: 1}
+		b.parseAll()
+		for i := range b.entries {
+			b.entries[i].AppendTarget(nil)
+		}
+	})
+}

@@ -16,6 +16,7 @@ const (
 	CutShort         // it ends in the middle
 	NoTime           // its time cannot be read
 	TooLong          // longer than MaxLine
+	Leap             // its time is a day or more ahead of the lines around it
 	problems         // how many there are
 )
 
@@ -30,6 +31,8 @@ func (p Problem) String() string {
 		return "has no time that can be read"
 	case TooLong:
 		return "is too long"
+	case Leap:
+		return "is days ahead of the lines around it"
 	}
 	return "fine"
 }
@@ -142,8 +145,8 @@ func (e *Entry) times(logged int64) Problem {
 	return Fine
 }
 
-// skipSyslog finds where the message of a line begins that went through syslog,
-// with the time that syslog wrote; 0 if there is none.
+// skipSyslog finds where the message of a line begins that went through syslog, or
+// through a container's runtime, with the time that syslog wrote; 0 if there is none.
 func (b *batch) skipSyslog(from, to int) (int, int64) {
 	s := b.text[from:to]
 	switch {
@@ -153,6 +156,8 @@ func (b *batch) skipSyslog(from, to int) (int, int64) {
 			return from, 0
 		}
 		s = s[i+1:]
+	case '0' <= s[0] && s[0] <= '9':
+		return b.skipContainer(from, to), 0
 	case s[0] < 'A' || s[0] > 'S':
 		return from, 0
 	}
@@ -165,6 +170,26 @@ func (b *batch) skipSyslog(from, to int) (int, int64) {
 		return from, 0
 	}
 	return to - len(s) + i + 2, at
+}
+
+// skipContainer finds where the message begins of a line that a container's
+// runtime has kept: 2026-12-01T03:04:05.123456789Z stdout F MESSAGE.
+func (b *batch) skipContainer(from, to int) int {
+	const least = len("2026-12-01T03:04:05Z stdout F ")
+	s := b.text[from:min(to, from+64)]
+	if len(s) < least || s[4] != '-' || s[10] != 'T' {
+		return from
+	}
+	i := bytes.IndexByte(s, ' ')
+	if i < 0 {
+		return from
+	}
+	for _, mark := range []string{" stdout F ", " stderr F "} {
+		if bytes.HasPrefix(s[i:], []byte(mark)) {
+			return from + i + len(mark)
+		}
+	}
+	return from
 }
 
 // parseText reads a line by its format.

@@ -60,7 +60,7 @@ func (c *Counts) BadLines() int64 {
 }
 
 // Problems are the kinds of what can be wrong with a line.
-func Problems() []Problem { return []Problem{Unlike, CutShort, NoTime, TooLong} }
+func Problems() []Problem { return []Problem{Unlike, CutShort, NoTime, TooLong, Leap} }
 
 // Log reads sources. Its methods are for one goroutine, but for Progress.
 type Log struct {

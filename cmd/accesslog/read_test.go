@@ -70,6 +70,21 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	}
 }
 
+// TestLeap: one line of a clock that was wrong does not make all others late; a
+// gap in the log is none.
+func TestLeap(t *testing.T) {
+	const aWeek = 7 * 86400
+	text := line(0, "/a") + line(aWeek, "/wrong") + line(1, "/b") + line(aWeek, "/later") + line(aWeek+1, "/last")
+	l := Open([]Source{{Name: "x", Reader: strings.NewReader(text)}}, Options{})
+	got := targets(l)
+	if want := []string{"/a", "/b", "/later", "/last"}; !cmp.Equal(got, want) {
+		t.Errorf("order: %q", got)
+	}
+	if c := l.Counts(); c.Bad[Leap] != (Tally{1, "x", 2}) || c.Late != 0 {
+		t.Errorf("counts: %+v", c)
+	}
+}
+
 // TestSources: files are merged by time, packed or not, whatever their names.
 func TestSources(t *testing.T) {
 	dir := t.TempDir()

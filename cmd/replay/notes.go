@@ -115,6 +115,8 @@ func (n *notes) clients() {
 func (n *notes) tenants() {
 	w := n.builder.whose.now
 	switch {
+	case n.Policy.Identity == nil && w.asked:
+		n.addf("the policy identifies nobody: whose a request is changes nothing")
 	case n.Policy.Identity == nil:
 	case w.asked && !n.named():
 		n.addf("no line says $%s, so nobody's tenant is known", n.builder.vars.Name(w.column))

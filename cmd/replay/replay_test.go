@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -538,5 +539,33 @@ func TestEmpty(t *testing.T) {
 	_, err := Run(Options{Policy: compiled(t, twoFloors), Format: format(t, "combined"), Sources: []accesslog.Source{{Name: "x", Reader: strings.NewReader("nonsense\n")}}})
 	if err == nil || !strings.Contains(err.Error(), "cannot read any of 1 lines; x:1 not written as the log format says") {
 		t.Errorf("nonsense: %v", err)
+	}
+}
+
+// TestSites: the policies of real sites replay any log, and none differs from itself.
+func TestSites(t *testing.T) {
+	sites, err := filepath.Glob("../../policies/testdata/sites/*.yaml")
+	if err != nil || len(sites) < 10 {
+		t.Fatalf("%d sites: %v", len(sites), err)
+	}
+	var lines []string
+	for i, target := range []string{"/", "/login", "/api/v1/items/7", "/auth/oauth/token", "/assets/a.js", "/../x", "/v1/search?q=%20&key=x", "//a//b/./c", "/healthz"} {
+		for j, key := range []string{"-", "sk_demo_acme_web", "Bearer x.y.z"} {
+			lines = append(lines, hit(float64(i), fmt.Sprintf("192.0.2.%d", j+1), "GET "+target, "203.0.113.9", key), hit(float64(i), "10.0.0.1", "POST "+target, "2001:db8::7", key))
+		}
+	}
+	for _, site := range sites {
+		p, ds := policies.Load(site)
+		if ds.HasErrors() {
+			t.Fatal(ds)
+		}
+		c := policies.Compile(p)
+		r := run(t, Options{Policy: c, Against: c, Tenant: "http_x_api_key"}, full, lines...)
+		if v := r.Verdicts; v.Requests != int64(len(lines)) || v.Passed+v.Edge+v.Service != v.Requests || v.Degraded > 0 {
+			t.Errorf("%s: %+v", site, v)
+		}
+		if c := r.Changes; c.NewlyDenied+c.NoLonger+c.OtherCause > 0 {
+			t.Errorf("%s differs from itself: %+v", site, c)
+		}
 	}
 }
