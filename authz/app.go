@@ -103,7 +103,12 @@ type costAnswer struct {
 // app answers an application: POST /v1/take asks for a route by its name, as a
 // worker or before a call to somebody else's API; /v1/release tells that what was
 // taken has ended; /v1/cost tells what a request has cost.
+//
+// Whoever may connect is believed, and on a desk that is every page in the browser,
+// too: what a browser sends is refused. It says where its page is from whenever it
+// posts, also to a name that was made to point here.
 func (h *handler) app(ctx *fasthttp.RequestCtx) {
+	defer h.rescueApp(ctx)
 	answer, known := map[string]func(*fasthttp.RequestCtx){
 		appPrefix + "take":    h.appTake,
 		appPrefix + "release": h.appRelease,
@@ -115,8 +120,25 @@ func (h *handler) app(ctx *fasthttp.RequestCtx) {
 	case !ctx.IsPost():
 		ctx.Response.Header.Set(fasthttp.HeaderAllow, http.MethodPost)
 		appProblem(ctx, http.StatusMethodNotAllowed, "no such method here; want POST")
+	case fromPage(&ctx.Request.Header):
+		appProblem(ctx, http.StatusForbidden, "this is for programs; a page in a browser asks its own application")
 	default:
 		answer(ctx)
+	}
+}
+
+// fromPage tells whether a browser asks for a page.
+func fromPage(h *fasthttp.RequestHeader) bool {
+	return len(h.PeekAll(fasthttp.HeaderOrigin)) > 0 || len(h.PeekAll("Sec-Fetch-Site")) > 0
+}
+
+// rescueApp answers when something panicked: fasthttp would let that end the
+// process. No decision comes of it.
+func (h *handler) rescueApp(ctx *fasthttp.RequestCtx) {
+	if p := recover(); p != nil {
+		h.engine.panicked(p, policies.FailClosed, new(Decision))
+		ctx.Response.Reset()
+		appProblem(ctx, http.StatusInternalServerError, "a mistake of the service's; its log has it")
 	}
 }
 
