@@ -107,7 +107,8 @@ func challenged() block {
 }
 
 // reasons are why, and how long to wait. All of them are empty while
-// $sluice_denied, which the pages set, is.
+// $sluice_denied, which the pages set, is; but a policy in shadow tells on what it
+// lets pass what would have refused it.
 func (b *builder) reasons() []block {
 	const what = "$sluice_denied|$sluice_refused|$sluice_closed|$sluice_edge_reason"
 	retry := newMap(own(what), "sluice_retry", "Seconds to wait, empty where waiting cannot help.")
@@ -118,9 +119,13 @@ func (b *builder) reasons() []block {
 	retry.line(ownRegex(`\|edge_rate\z`), word("$sluice_edge_retry"))
 	retry.line(ownRegex(`\|edge_conn\z`), word("1"))
 
+	passing, passingBy := none(), none()
+	if b.c.Mode == policies.ModeShadow {
+		passing, passingBy = word("$sluice_service_reason"), word("$sluice_service_limit")
+	}
 	reason := newMap(own(what), "sluice_reason")
 	reason.otherwise(word("$sluice_service_reason"))
-	reason.line(ownRegex(`^\|`), none())
+	reason.line(ownRegex(`^\|`), passing)
 	reason.line(ownRegex(`^[0-9]+\|[0-9]+\|`), word("access"))
 	reason.line(ownRegex(`\|1\|[a-z_]*\z`), word("store_down"))
 	reason.line(ownRegex(`\|edge_rate\z`), word("edge_rate"))
@@ -129,7 +134,7 @@ func (b *builder) reasons() []block {
 	limit := newMap(own("$sluice_denied|$sluice_edge_reason"), "sluice_limit",
 		"The limit that refused. NGINX does not say which of several: a route that has one names it.")
 	limit.otherwise(word("$sluice_service_limit"))
-	limit.line(ownRegex(`^\|`), none())
+	limit.line(ownRegex(`^\|`), passingBy)
 	limit.line(ownRegex(`\|edge_rate\z`), word("$sluice_edge_rate"))
 	limit.line(ownRegex(`\|edge_conn\z`), word("$sluice_edge_conn"))
 

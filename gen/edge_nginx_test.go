@@ -298,6 +298,21 @@ routes: [{name: all, match: {prefix: /}, on_store_down: closed}]
 	if got := s.statuses(3, "/"); count(got, 200) != 3 {
 		t.Errorf("a policy in shadow gave %v", got)
 	}
+	would := map[string]string{"X-Sluice-Decision": "allow", "X-Sluice-Reason": "shadow", "X-Sluice-Limit": "speed", "RateLimit": `"speed";r=0;t=1`}
+	s.authz.Answers(func(string, http.Header) gentest.Answer { return gentest.Answer{Headers: would} })
+	got := s.get("/")
+	for name, want := range would {
+		if name != "X-Sluice-Decision" && got.header.Get(name) != want {
+			t.Errorf("what would be refused says %s: %q, want %q", name, got.header.Get(name), want)
+		}
+	}
+	if got.status != 200 || got.header.Get("Retry-After") != "" || got.header.Get("Cache-Control") != "" {
+		t.Errorf("what would be refused: status %d, headers %v", got.status, got.header)
+	}
+	s.authz.Answers(func(string, http.Header) gentest.Answer { return gentest.Answer{} })
+	if got := s.get("/"); got.header.Get("X-Sluice-Reason")+got.header.Get("X-Sluice-Limit") != "" {
+		t.Errorf("what would pass says %v", got.header)
+	}
 	s.authz.Answers(func(string, http.Header) gentest.Answer { return gentest.Answer{Code: 500} })
 	if got := s.get("/"); got.status != 200 {
 		t.Errorf("a policy in shadow, without the service, gave %d", got.status)
