@@ -61,12 +61,18 @@ func ListenDatagrams(e *Engine, address string, peers []netip.Prefix, log *slog.
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen for datagrams on %q: %w", address, err)
 	}
+	return NewDatagrams(e, conn, peers, log), nil
+}
+
+// NewDatagrams hears what comes to an open socket, which Serve closes. peers nil:
+// LoopbackPeers.
+func NewDatagrams(e *Engine, conn *net.UDPConn, peers []netip.Prefix, log *slog.Logger) *Datagrams {
 	// Less is possible too; then more is lost in a burst.
 	_ = conn.SetReadBuffer(datagramBuffer)
 	if peers == nil {
 		peers = LoopbackPeers()
 	}
-	return &Datagrams{engine: e, conn: conn, peers: peers, log: log, queue: make(chan Completion, datagramQueue)}, nil
+	return &Datagrams{engine: e, conn: conn, peers: peers, log: log, queue: make(chan Completion, datagramQueue)}
 }
 
 // Addr is where datagrams are heard.

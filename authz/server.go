@@ -90,21 +90,44 @@ func Serve(ctx context.Context, e *Engine, o ServeOptions) error {
 		return fmt.Errorf("cannot serve on %q: %w", ln.Addr(), err)
 	case <-ctx.Done():
 	}
-	return stop(server, e, o.Grace, log)
+	return stop(server, failed, e, o.Grace, log)
 }
 
-// stop ends the server within the grace period.
-func stop(server *fasthttp.Server, e *Engine, grace time.Duration, log *slog.Logger) error {
+// stop ends the server within the grace period. accepted tells when it accepts no more.
+func stop(server *fasthttp.Server, accepted <-chan error, e *Engine, grace time.Duration, log *slog.Logger) error {
 	if grace <= 0 {
 		grace = defaultGrace
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	err := server.ShutdownWithContext(ctx)
+	err := shutdown(ctx, server, accepted)
 	// The server counts its listener, which is closed by now, as one less.
 	log.Info("stopped", "cut_off", max(0, server.GetOpenConnectionsCount()), "decisions", e.Counters())
 	if err != nil {
 		return fmt.Errorf("cannot answer everything within %s: %w", grace, err)
+	}
+	return nil
+}
+
+// shutdown waits until everything is answered. The server itself looks every 100 ms
+// only; whoever restarts the service has questions waiting meanwhile, and NGINX waits
+// 200 ms for each.
+func shutdown(ctx context.Context, server *fasthttp.Server, accepted <-chan error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- server.ShutdownWithContext(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-accepted:
+	}
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for server.GetOpenConnectionsCount() > 0 {
+		select {
+		case err := <-ended:
+			return err
+		case <-ticker.C:
+		}
 	}
 	return nil
 }

@@ -13,11 +13,14 @@ import (
 
 // adminOptions are the flags of the admin port.
 type adminOptions struct {
-	Listen    string // empty: there is none
-	Tokens    string // a file with tokens; empty: serve makes one
-	TokenFile string // where it then writes it
-	Audit     string // a file that gets every change; empty: the log does
+	Listen    string       // empty: there is none
+	Tokens    string       // a file with tokens; empty: serve makes one
+	TokenFile string       // where it then writes it
+	Audit     string       // a file that gets every change; empty: the log does
+	Opened    net.Listener // instead of Listen; nil: none was handed over
 }
+
+func (o adminOptions) wanted() bool { return o.Listen != "" || o.Opened != nil }
 
 // adminTokens are who may use the admin port.
 type adminTokens struct {
@@ -46,7 +49,7 @@ type admin struct {
 // services with one port are seen at once. It goes on while the service stops,
 // which is when it is looked at: see stopping and close.
 func startAdmin(o adminOptions, tokens *adminTokens, with authz.AdminOptions) (*admin, error) {
-	if o.Listen == "" {
+	if !o.wanted() {
 		return nil, nil
 	}
 	audit, err := authz.OpenAudit(o.Audit, with.Log)
@@ -79,7 +82,10 @@ func startAdmin(o adminOptions, tokens *adminTokens, with authz.AdminOptions) (*
 // listen opens the port and then writes the token: two services that want one
 // port must not take each other's tokens away.
 func (a *admin) listen(ctx context.Context, o adminOptions) (net.Listener, error) {
-	ln, err := authz.Listen(ctx, o.Listen)
+	ln, err := o.Opened, error(nil)
+	if ln == nil {
+		ln, err = authz.Listen(ctx, o.Listen)
+	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("cannot open the admin port: %w; another process has it, a second sluice perhaps: want another --admin, or an empty one for none", err)
 	}
@@ -133,7 +139,7 @@ func (a *admin) close() {
 // newAdminTokens reads the operators' tokens, when there are any.
 func newAdminTokens(o adminOptions, log *slog.Logger) (*adminTokens, error) {
 	t := &adminTokens{file: o.Tokens}
-	if o.Listen == "" && o.Tokens != "" {
+	if !o.wanted() && o.Tokens != "" {
 		log.Warn("tokens are not used: there is no admin port")
 	}
 	return t, t.reload()

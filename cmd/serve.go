@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -38,6 +40,9 @@ func newServeCmd(e *env) *cobra.Command {
 of its files changes, and at SIGHUP: a broken one leaves the last good one
 serving. SIGTERM and SIGINT answer what is in flight, and end. The log is JSON
 on standard error.
+
+Sockets that systemd hands over take the place of --listen and --datagrams (and,
+named admin, of --admin): questions then wait while the service restarts.
 
 Every flag is also an environment variable: --store is SLUICE_STORE.`,
 		Args: atMostOne,
@@ -99,6 +104,12 @@ func runServe(e *env, o serveOptions) error {
 	case o.Opened.Instances <= 0:
 		return usagef("--instances %d; want how many share the store, 1 or more", o.Opened.Instances)
 	}
+	handed, err := handedSockets()
+	if err != nil {
+		return err
+	}
+	defer handed.close()
+	o.Admin.Opened = handed.admin
 	log := slog.New(slog.NewJSONHandler(e.Err, nil))
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -154,7 +165,7 @@ func runServe(e *env, o serveOptions) error {
 	defer port.close()
 	port.stopping(ctx)
 	port.followTenants(ctx, tenants)
-	heard, err := hearDatagrams(ctx, o.Datagrams, engine, peers, port, log)
+	heard, err := hearDatagrams(ctx, o.Datagrams, handed.datagrams, engine, peers, port, log)
 	if err != nil {
 		return err
 	}
@@ -165,18 +176,34 @@ func runServe(e *env, o serveOptions) error {
 	}
 	go ledger.Run(ctx)
 	source.keepFresh(ctx, reloader, hup)
-	return authz.Serve(ctx, engine, authz.ServeOptions{Listen: o.Listen, Peers: peers, Log: log, Ready: port.serving})
+	context.AfterFunc(ctx, func() { tellManager(daemon.SdNotifyStopping, log) })
+	return authz.Serve(ctx, engine, authz.ServeOptions{Listen: o.Listen, Listener: handed.decisions, Peers: peers, Log: log, Ready: func(addr net.Addr) {
+		port.serving(addr)
+		tellManager(daemon.SdNotifyReady, log)
+	}})
 }
 
-// hearDatagrams listens to NGINX telling of the ends of requests, until ctx ends.
-// The function it returns waits until all that was heard is settled.
-func hearDatagrams(ctx context.Context, address string, engine *authz.Engine, peers []netip.Prefix, port *admin, log *slog.Logger) (heard func(), err error) {
-	if address == "" {
-		return func() {}, nil
+// tellManager tells systemd how the service is, if it wants to know (Type=notify).
+func tellManager(state string, log *slog.Logger) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		log.Warn("cannot tell the service manager", "state", state, "error", err.Error())
 	}
-	datagrams, err := authz.ListenDatagrams(engine, address, peers, log)
-	if err != nil {
-		return nil, err
+}
+
+// hearDatagrams listens to NGINX telling of the ends of requests, until ctx ends:
+// on a socket that is open, or on an address. The function it returns waits until
+// all that was heard is settled.
+func hearDatagrams(ctx context.Context, address string, open *net.UDPConn, engine *authz.Engine, peers []netip.Prefix, port *admin, log *slog.Logger) (heard func(), err error) {
+	var datagrams *authz.Datagrams
+	switch {
+	case open != nil:
+		datagrams = authz.NewDatagrams(engine, open, peers, log)
+	case address == "":
+		return func() {}, nil
+	default:
+		if datagrams, err = authz.ListenDatagrams(engine, address, peers, log); err != nil {
+			return nil, err
+		}
 	}
 	done := make(chan struct{})
 	go func() { datagrams.Serve(ctx); close(done) }()

@@ -7,5 +7,5 @@
 //	ci          a GitHub workflow, a GitLab pipeline and a git hook around a policy
 //	prometheus  alerts on what the service shows, and their tests
 //	grafana     a dashboard of it
-//	systemd     units of the service, and of rendering when the policy changes
+//	systemd     units of the service and its sockets, and of rendering when the policy changes
 package examples

@@ -75,7 +75,7 @@ func openError(path string, err error) error {
 	var pathError *fs.PathError
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return fmt.Errorf("cannot open store %q: another process has it", path)
+		return fmt.Errorf("cannot open store %q: another process has it; want one service for a file, and a Redis for several", path)
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):
 		return fmt.Errorf("cannot open store %q: it is no store of Sluice's, or is damaged (%w); nothing was changed", path, err)
 	case errors.As(err, &pathError):

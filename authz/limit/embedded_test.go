@@ -153,7 +153,7 @@ func TestEmbeddedIsOneProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	openEmbedded(t, path, limit.EmbeddedOptions{})
 	_, err := limit.OpenEmbedded(path, limit.EmbeddedOptions{LockWait: 10 * time.Millisecond})
-	want := fmt.Sprintf("cannot open store %q: another process has it", path)
+	want := fmt.Sprintf("cannot open store %q: another process has it; want one service for a file, and a Redis for several", path)
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v; want %s", err, want)
 	}
