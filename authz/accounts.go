@@ -32,6 +32,7 @@ type account struct {
 // meter finds a tenant's account, and tells how busy he is. It belongs to a policy.
 type meter struct {
 	heat    atomic.Uint32
+	denied  atomic.Uint64 // requests
 	account atomic.Pointer[account]
 }
 

@@ -31,6 +31,7 @@ type bound struct {
 	country    string   // a limit that counts by country; empty: none does
 	asn        string   // one that counts by autonomous system
 	retries    bool     // a limit counts retries
+	notifies   bool     // somebody is told when a quota comes near its end
 	settles    bool     // a limit is settled when requests end
 }
 
@@ -86,6 +87,7 @@ func bind(c *policies.Compiled) (*bound, error) {
 	}
 	b.top = binder.rules(c.Limits)
 	b.timed = b.timed || binder.quota || b.simulates() || slices.Contains(c.Responses.Dialects, policies.DialectXRateLimit)
+	b.notifies = binder.notifies && len(c.Webhooks) > 0
 	b.retries, b.settles = binder.retries, c.Settles() || c.Reports() > 0
 	b.country, b.asn = binder.country, binder.asn
 	if binder.err != nil {
@@ -118,13 +120,14 @@ func (b *bound) checkSize() error {
 // binder shares the rules of limits that are shared: tenants without overrides
 // have their plan's.
 type binder struct {
-	done    map[*policies.Limit][]rule
-	sources []source
-	quota   bool   // one of the limits is a quota
-	retries bool   // one counts retries
-	country string // one that counts by country; empty: none does
-	asn     string // one that counts by autonomous system
-	err     error  // the first
+	done     map[*policies.Limit][]rule
+	sources  []source
+	quota    bool   // one of the limits is a quota
+	retries  bool   // one counts retries
+	country  string // one that counts by country; empty: none does
+	asn      string // one that counts by autonomous system
+	err      error  // the first
+	notifies bool   // one has steps at which somebody is told
 }
 
 func (b *binder) rules(limits []policies.Limit) []rule {
@@ -141,6 +144,7 @@ func (b *binder) rules(limits []policies.Limit) []rule {
 			b.err = err
 		}
 		b.quota = b.quota || r.op.Kind == limit.Quota
+		b.notifies = b.notifies || len(limits[i].Notify) > 0
 		b.retries = b.retries || r.op.Kind == limit.Retries
 		b.placed(&limits[i])
 		rules = append(rules, r)

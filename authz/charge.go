@@ -83,6 +83,9 @@ func (e *Engine) chargeOnce(req *Request, r *boundRoute, id *identity, s *subjec
 		return retry
 	}
 	e.countShadow(d)
+	if d.bound.notifies {
+		e.notifier.listening().look(d, refused)
+	}
 	if refused < 0 {
 		d.told = d.tightest()
 		d.Delay = d.longestDelay()

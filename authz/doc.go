@@ -32,6 +32,10 @@
 // policy in force, at a signal, at a request, and when Watch (watch.go) sees a
 // file change.
 //
+// What a quota has come to is handed over by the decision that saw it (notice.go),
+// and told to webhooks by a Notifier (notifier.go, event.go, webhook.go, spike.go):
+// once, by whichever instance, and from the disk (spool.go) if it must wait.
+//
 // Rules of the house. Authz stands on floor 2: it imports policies, geo, and
 // authz/limit, memo and directory, and never gen. The path of a decision takes no
 // lock of its own, allocates nothing of its own, logs nothing and never calls

@@ -45,6 +45,8 @@ type Options struct {
 	Jitter func() float64
 	// Ledger is what operators change at run time; nil: nothing.
 	Ledger *Ledger
+	// Notifier tells webhooks of what tenants come to; nil: nobody is told.
+	Notifier *Notifier
 }
 
 // Engine decides. Its methods are safe for concurrent use.
@@ -64,6 +66,7 @@ type Engine struct {
 	visits       *recall // the answers of requests
 	refusals     *recall // refusals of limits
 	ledger       *Ledger
+	notifier     *Notifier
 	pendings     pendings
 	counters     counters
 	skew         skew
@@ -87,6 +90,7 @@ func New(store limit.Store, o Options) *Engine {
 	}
 	born := e.now()
 	e.visits, e.refusals = newRecall(maxVisits, born), newRecall(maxRefusals, born)
+	e.notifier = o.Notifier
 	if e.ledger = o.Ledger; e.ledger != nil {
 		e.ledger.changed = e.Forget
 	}
@@ -109,6 +113,9 @@ func (e *Engine) Swap(c *policies.Compiled) error {
 	}
 	b.directory = e.directory
 	b.timed = b.timed || b.directory != nil
+	if err := e.notifier.use(c); err != nil {
+		return err
+	}
 	e.metrics.label(b)
 	b.since = time.Now()
 	e.pendings.keep(c.Reports())

@@ -43,3 +43,28 @@ func TestLedgerAllocatesNothing(t *testing.T) {
 		t.Errorf("grants %d", d.terms.granted(d.rules[1].limit, now))
 	}
 }
+
+// A quota that has reached a step is told once, and costs nothing from then on.
+func TestNoticesAllocateNothing(t *testing.T) {
+	to := newReceiver(t)
+	s, end := told(t, to, &limit.MemoryNotes{}, t.TempDir())
+	s.quiet()
+	count := func(k string) float64 {
+		s.head("rest", []string{key(k)}).CopyTo(&s.ctx.Request.Header)
+		ask := func() {
+			s.ctx.Response.Reset()
+			s.handler.serve(&s.ctx)
+			s.engine.Forget() // so that each is decided anew
+		}
+		for range 100 {
+			ask()
+		}
+		end() // what is told is another goroutine's
+		return testing.AllocsPerRun(1000, ask)
+	}
+	with := count("sk_a")
+	s.engine.notifier.hooks.Store(&[]webhook{})
+	if without := count("sk_a"); with != without {
+		t.Errorf("%v allocations, want %v as without webhooks", with, without)
+	}
+}

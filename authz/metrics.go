@@ -81,6 +81,9 @@ func (m *metrics) clock() time.Duration { return time.Since(m.born) }
 func (m *metrics) count(d *Decision, began time.Duration) {
 	m.observe(m.clock() - began)
 	m.requests.add(requestKey(d.routeLabel, d.planLabel, d.Verdict), requestKey(labelOther, labelOther, d.Verdict), 1)
+	if d.meter != nil && d.Verdict == Deny {
+		d.meter.denied.Add(1)
+	}
 	if len(d.ops) > 0 && d.Refused() != ReasonSimulate { // else they are imagined
 		m.countLimits(d)
 	}

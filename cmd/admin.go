@@ -8,6 +8,8 @@ import (
 	"net"
 	"syscall"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"sluice/authz"
 )
 
@@ -114,6 +116,13 @@ func (a *admin) hearing(d *authz.Datagrams) {
 	if a != nil {
 		a.Listening("datagrams", d.Addr())
 		a.Registry.MustRegister(d.Collector())
+	}
+}
+
+// watching shows more numbers.
+func (a *admin) watching(collectors []prometheus.Collector) {
+	if a != nil {
+		a.Registry.MustRegister(collectors...)
 	}
 }
 

@@ -128,7 +128,7 @@ func TestReadmeFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := newServeCmd(&env{}).Flags()
-	for _, name := range []string{"listen", "datagrams", "admin", "admin-tokens", "token-file", "audit", "store", "peers"} {
+	for _, name := range []string{"listen", "datagrams", "admin", "admin-tokens", "token-file", "audit", "spool", "store", "peers"} {
 		def := flags.Lookup(name).DefValue
 		if name == "peers" {
 			def = "loopback"

@@ -27,6 +27,7 @@ type serveOptions struct {
 	Tenants   string
 	Countries string
 	ASNs      string
+	Spool     string
 	Opened    storeOptions
 	Admin     adminOptions
 }
@@ -61,6 +62,7 @@ Every flag is also an environment variable: --store is SLUICE_STORE.`,
 	f.StringVar(&o.Admin.Tokens, "admin-tokens", "", "a file of who may use it: lines NAME read|write SHA256")
 	f.StringVar(&o.Admin.TokenFile, "token-file", "sluice.token", "without --admin-tokens: where a token for this machine's verbs is written")
 	f.StringVar(&o.Admin.Audit, "audit", "", "a file that gets a line for every change that operators make; empty: the log does")
+	f.StringVar(&o.Spool, "spool", "sluice.spool", "a directory for notifications that a webhook did not take yet; made when needed")
 	f.StringVar(&o.Store, "store", "embedded:sluice.db", "embedded:FILE, memory, redis://..., rediss://..., unix://..., redis://h1,h2/?master=NAME or redis+cluster://h1,h2")
 	f.IntVar(&o.Opened.Instances, "instances", 1, "how many services share the Redis: each counts its share of soft quotas alone")
 	f.IntVar(&o.Opened.MaxKeys, "max-keys", 1_000_000, "the most counters that memory and embedded keep")
@@ -142,6 +144,7 @@ func runServe(e *env, o serveOptions) error {
 		}
 	}()
 	ledger := authz.NewLedger(store.notes, log)
+	notifier := authz.NewNotifier(authz.NotifierOptions{Notes: store.notes, Spool: o.Spool, LookupEnv: e.LookupEnv, Log: log})
 	var engine *authz.Engine
 	tenants, err := openDirectory(o.Tenants, o.Opened, &engine, log)
 	if err != nil {
@@ -150,7 +153,7 @@ func runServe(e *env, o serveOptions) error {
 	if tenants != nil {
 		defer tenants.Close()
 	}
-	engine = authz.New(store.Store, authz.Options{Directory: tenants, Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Breaker: store.breaker, Local: store.local, Log: log, Ledger: ledger})
+	engine = authz.New(store.Store, authz.Options{Directory: tenants, Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Breaker: store.breaker, Local: store.local, Log: log, Ledger: ledger, Notifier: notifier})
 	source.engine = engine
 	if err := engine.Swap(first); err != nil {
 		return fmt.Errorf("cannot enforce policy %q: %w", o.Policy, err)
@@ -175,6 +178,12 @@ func runServe(e *env, o serveOptions) error {
 		log.Warn("grants and blocks are not known yet", "error", err.Error())
 	}
 	go ledger.Run(ctx)
+	port.watching(notifier.Collectors())
+	// The last decision may have something to tell.
+	telling, told := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); notifier.Run(telling, engine) }()
+	defer func() { told(); <-done }()
 	source.keepFresh(ctx, reloader, hup)
 	context.AfterFunc(ctx, func() { tellManager(daemon.SdNotifyStopping, log) })
 	return authz.Serve(ctx, engine, authz.ServeOptions{Listen: o.Listen, Listener: handed.decisions, Peers: peers, Log: log, Ready: func(addr net.Addr) {

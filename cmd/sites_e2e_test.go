@@ -73,7 +73,7 @@ func enforced(t *testing.T, dir, text string) string {
 	}
 	for _, d := range p.Unenforced() {
 		switch key := d.Path[strings.LastIndex(d.Path, ".")+1:]; key {
-		case "notify", "on_store_down":
+		case "on_store_down":
 			text = regexp.MustCompile(`, `+key+`: (?:\[[^]]*\]|\w+)`).ReplaceAllString(text, "")
 			text = regexp.MustCompile(`(?m)^ *`+key+`: \w+\n`).ReplaceAllString(text, "")
 		default:

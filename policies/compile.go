@@ -17,6 +17,9 @@ func Compile(p *Policy) *Compiled {
 		Nodes:     1,
 		Responses: compileResponses(p.Responses),
 	}
+	for _, n := range p.Notifications {
+		c.Webhooks = append(c.Webhooks, Webhook{URL: string(n.Webhook), SecretEnv: string(n.SecretEnv)})
+	}
 	c.compilePlans(p)
 	c.Limits = compileLimits(p.Limits, false)
 	c.Identity = c.compileIdentity(p)

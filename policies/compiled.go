@@ -27,6 +27,7 @@ type Compiled struct {
 	Tenants   []Tenant
 	Routes    []Route
 	Responses Responses
+	Webhooks  []Webhook // who is told of quotas and denials
 
 	keys    map[SHA256]KeyRef // by the hash of the API key
 	certs   map[SHA256]int    // tenants, by the hash of a certificate
@@ -333,6 +334,12 @@ type Responses struct {
 	Languages  []Language // the first is the default
 	Messages   map[Language]string
 	SupportURL string
+}
+
+// Webhook is one receiver of notifications.
+type Webhook struct {
+	URL       string // may hold a secret of the receiver's
+	SecretEnv string // the environment variable with the secret that signs
 }
 
 // MaxWait is the longest that a request may be held.

@@ -5,11 +5,7 @@ package policies
 // rendered or served: it would promise what nobody keeps.
 func (p *Policy) Unenforced() Diagnostics {
 	f := &findings{policy: p}
-	for _, find := range []func(*Policy, *findings){
-		unenforcedLimits, unenforcedRest,
-	} {
-		find(p, f)
-	}
+	unenforcedLimits(p, f)
 	f.list.Sort()
 	return f.list
 }
@@ -25,11 +21,6 @@ func (f *findings) notYet(path string, keys ...key) {
 
 func unenforcedLimits(p *Policy, f *findings) {
 	for path, l := range limitSpecs(p) {
-		f.notYet(path,
-			key{"sync", l.Sync != ""}, key{"notify", l.Notify != nil})
+		f.notYet(path, key{"sync", l.Sync != ""})
 	}
-}
-
-func unenforcedRest(p *Policy, f *findings) {
-	f.notYet("", key{"notifications", p.Notifications != nil})
 }
