@@ -153,7 +153,7 @@ func tryRequest(o explainOptions, c *policies.Compiled) (*trial.Explanation, err
 	if err := o.Geo.open(&opt); err != nil {
 		return nil, err
 	}
-	t, err := trial.New(cast.Policy(), trial.Options{Start: at, Geo: opt.Geo})
+	t, err := trial.New(cast.Policy(), trial.Options{Start: at, Geo: opt.Geo, Login: true})
 	if err != nil {
 		return nil, err
 	}

@@ -247,6 +247,6 @@ func examples() map[reflect.Type]string {
 		reflect.TypeFor[Target]():      "a target such as /v1/search?q=x",
 		reflect.TypeFor[TestStatus]():  "a status such as 200",
 		reflect.TypeFor[ReasonWord]():  "a reason such as rate",
-		reflect.TypeFor[DeciderWord](): "nginx, access, edge or service",
+		reflect.TypeFor[DeciderWord](): "nginx, access, edge, service or login",
 	}
 }

@@ -50,6 +50,7 @@ type TestRequest struct {
 
 	Takes   *Duration  `yaml:"takes"`   // how long the application needs; left out: no time
 	Answers TestStatus `yaml:"answers"` // what it answers, 200 when left out
+	Costs   *Count     `yaml:"costs"`   // what the request has cost in the end, for a route with cost_from
 
 	Expect *ExpectSpec `yaml:"expect"`
 
@@ -94,7 +95,8 @@ type TestStatus int
 // ReasonWord is one of Reasons.
 type ReasonWord string
 
-// DeciderWord says who refuses: nginx, access, edge or service.
+// DeciderWord says who refuses: nginx, access, edge, service, or login, which is the
+// site's own authenticator.
 type DeciderWord string
 
 // PolicyFile is the path of the policy that the file tests.

@@ -18,7 +18,7 @@ func Reasons() []string {
 }
 
 // Deciders are all words for who refuses a request.
-func Deciders() []string { return []string{"nginx", "access", "edge", "service"} }
+func Deciders() []string { return []string{"nginx", "access", "edge", "service", "login"} }
 
 // UnmarshalText reads 0s or a duration.
 func (o *Offset) UnmarshalText(text []byte) error {

@@ -153,7 +153,7 @@ func startOf(f *policies.TestFile, t *policies.TestSpec) time.Time {
 
 // run sends all requests, and looks at each outcome.
 func (r *runner) run() {
-	tr := r.trial.Fresh(trial.Options{Start: r.start})
+	tr := r.trial.Fresh(trial.Options{Start: r.start, Login: true})
 	for i := range r.plan {
 		p := &r.plan[i]
 		spec := &r.test.Requests[p.entry]
@@ -190,7 +190,7 @@ func (r *runner) look(spec *policies.TestRequest, p *planned, o *trial.Outcome) 
 
 // explain runs the test once more, the same way, and traces the requests that failed.
 func (r *runner) explain() {
-	tr := r.trial.Fresh(trial.Options{Start: r.start})
+	tr := r.trial.Fresh(trial.Options{Start: r.start, Login: true})
 	for i := range r.plan {
 		p := &r.plan[i]
 		req := r.q.request(&r.test.Requests[p.entry], p)

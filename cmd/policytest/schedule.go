@@ -115,6 +115,10 @@ func (q *requests) request(r *policies.TestRequest, p *planned) *trial.Request {
 		Request: edge.Request{Method: string(r.Method), URI: target, Host: host, Country: r.Country, ASN: r.ASN},
 		At:      p.at, Status: int(r.Answers),
 	}
+	if r.Costs != nil {
+		cost := int64(*r.Costs)
+		out.Cost = &cost
+	}
 	who := whoOf(r)
 	q.cast.Show(&who, out)
 	if r.Takes != nil {

@@ -74,6 +74,7 @@ func (d *decided) String() string {
 // decisions are what becomes of all requests, from o.Start on; each as much later
 // as it came there, when there is a list.
 func (r *runner) decisions(o trial.Options, late []decided) []decided {
+	o.Login = true
 	tr, out := r.trial.Fresh(o), make([]decided, len(r.plan))
 	shift := time.Duration(0)
 	for i := range r.plan {

@@ -276,6 +276,9 @@ func (x *explainer) service() {
 	case o.By == ByAccess, o.By == ByEdge:
 		x.add("service", "", Skipped, "is not asked: the request ends at the edge")
 		return
+	case o.By == ByLogin:
+		x.add("identity", "auth_request", Refuses, "no credential is shown, and your own authenticator lets nobody in: its 401")
+		return
 	case x.tr.Preflight:
 		x.add("service", "", Skipped, "is not asked about a CORS preflight")
 		return
@@ -507,5 +510,8 @@ func (x *explainer) answer() {
 		x.add("answer", "", Passes, "the application's; in shadow it would be refused: %s %s", o.Would, o.WouldLimit)
 	default:
 		x.add("answer", "", Passes, "the application's")
+	}
+	if x.tr.Upgrade && !o.Denied {
+		x.add("answer", "", Told, "a handshake is one request: what is said on the connection is not counted")
 	}
 }

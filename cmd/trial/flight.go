@@ -26,6 +26,7 @@ type flight struct {
 	asked    bool
 	status   int // of the application
 	costs    map[string]string
+	cost     *int64 // as Request.Cost
 
 	would, wouldLimit string // at the edge
 }
@@ -42,12 +43,12 @@ func (t *Trial) take() *flight {
 func (t *Trial) put(f *flight) {
 	f.next, t.free = t.free, f
 	f.req, f.done, f.uri, f.header, f.asked, f.status, f.costs = nil, nil, "", nil, false, 0, nil
-	f.would, f.wouldLimit = "", ""
+	f.would, f.wouldLimit, f.cost = "", "", nil
 }
 
 // settles tells whether the service waits for the end of this request.
 func (f *flight) settles(c *policies.Compiled) bool {
-	return f.asked && c.Settles() && f.decision.Verdict != authz.Deny
+	return f.asked && (f.cost != nil || c.Settles()) && f.decision.Verdict != authz.Deny
 }
 
 // noteShadow keeps what would have refused at the edge. The first counts.

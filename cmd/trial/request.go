@@ -20,6 +20,9 @@ type Request struct {
 	// Costs are headers of the application's answer that tell what it cost, by name.
 	// They must stay as they are until the request ends.
 	Costs map[string]string
+	// Cost is what it has cost in the end, told in whatever way the route asks for it,
+	// by a header or a report; nil: only Costs tell it.
+	Cost *int64
 	// Key is a key of the policy whose credential the request shows: see Trial.Key.
 	Key *Key
 	// Login is whom the site's own authenticator names; nil: nobody.
@@ -91,6 +94,7 @@ const (
 	ByAccess            // an access rule
 	ByEdge              // an edge limit
 	ByService           // the service
+	ByLogin             // the site's own authenticator, which the policy chains
 )
 
 // String is the word for people.
@@ -104,6 +108,8 @@ func (b By) String() string {
 		return "edge"
 	case ByService:
 		return "service"
+	case ByLogin:
+		return "login"
 	}
 	return ""
 }

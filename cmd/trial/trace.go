@@ -18,6 +18,8 @@ type Trace struct {
 	Edge  edge.Trace
 	// Preflight tells that the service would have been asked, but for a preflight.
 	Preflight bool
+	// Upgrade tells that it asks for another protocol, as WebSockets do.
+	Upgrade bool
 	// Shown tells of each source of credentials whether there was one.
 	Shown []bool
 	// Charges are what the limits of the service said, in the order of enforcement.
@@ -34,6 +36,7 @@ func (t *Trial) trace(f *flight, o *Outcome) {
 	into.Outcome.flight, into.Outcome.Request = nil, nil
 	into.Visit.Request, into.Visit.Trace = nil, nil
 	into.Method, into.URI = f.req.Method, WithoutCredentials(t.policy, f.req.URI)
+	into.Upgrade = f.req.Get("Upgrade") != ""
 	into.Preflight = o.Location != nil && !o.Asked && !o.Denied && edge.Asks(t.policy, o.Location)
 	if o.Asked {
 		into.Shown = t.engine.Shown(&f.question)

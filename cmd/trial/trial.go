@@ -29,6 +29,9 @@ type Options struct {
 	Sleep func(until time.Time)
 	// Deadline is how long a decision may wait for the store; 0: for ever.
 	Deadline time.Duration
+	// Login tells that the site's own authenticator, where the policy has one, refuses
+	// whom no Request.Login names. Without it such requests show nothing.
+	Login bool
 	// MaxKeys is how many counters memory keeps; 0: limit.MemoryOptions' own number.
 	MaxKeys int
 	// Log is told what nobody asked for; nil: nobody is.
@@ -43,6 +46,7 @@ type Trial struct {
 	engine *authz.Engine
 	store  limit.Store
 	sleep  func(time.Time)
+	login  bool // the policy has an authenticator, which is asked
 	now    time.Time
 	events events
 	free   *flight
@@ -75,6 +79,7 @@ func (t *Trial) Fresh(o Options) *Trial {
 
 func newTrial(c *policies.Compiled, m *edge.Model, o Options) *Trial {
 	t := &Trial{names: map[string][]byte{}, policy: c, edge: m, store: o.Store, sleep: o.Sleep, now: o.Start, told: edge.LimitHeaders(c.Responses.Dialects)}
+	t.login = o.Login && c.Identity != nil && c.Identity.Login != nil
 	if t.now.IsZero() {
 		t.now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
@@ -197,6 +202,10 @@ func (t *Trial) goOn(f *flight) {
 	}
 	f.noteShadow()
 	if mode, asked := t.edge.Asks(&f.visit); asked {
+		if t.fields = t.edge.Tell(t.fields[:0], &f.visit); t.login && f.req.Login == nil && !t.edge.Shows(&f.visit) {
+			t.deny(f, ByLogin, 401)
+			return
+		}
 		t.ask(f, mode)
 	}
 	if f.asked && f.decision.Verdict == authz.Deny {
@@ -229,7 +238,6 @@ func (t *Trial) ask(f *flight, mode policies.FailMode) {
 	if l := f.req.Login; l != nil {
 		q.Login, q.LoginUser, q.LoginTenant = true, bytesOf(l.User), bytesOf(l.Tenant)
 	}
-	t.fields = t.edge.Tell(t.fields[:0], v)
 	for i := range t.fields {
 		q.Set(t.nameOf(t.fields[i].Name), bytesOf(t.fields[i].Value))
 	}
@@ -252,7 +260,7 @@ func (t *Trial) pass(f *flight) {
 	if status == 0 {
 		status = 200
 	}
-	f.status, f.costs = status, f.req.Costs
+	f.status, f.costs, f.cost = status, f.req.Costs, f.req.Cost
 	takes := f.req.Takes
 	if f.asked {
 		takes += f.decision.Delay
@@ -271,11 +279,26 @@ func (t *Trial) end(f *flight) {
 	t.edge.Leave(&f.visit)
 	if f.settles(t.policy) {
 		q := &f.question
+		c := authz.Completion{ID: string(q.ID), Path: policies.AuthPath(q.Mode, string(q.Route)), Status: f.status, Costs: f.costs}
+		t.tellCost(f, &c)
 		// What the store does not take is what it would not take from a datagram
 		// either: leases expire by themselves, charges stay.
-		_, _ = t.engine.Complete(authz.Completion{ID: string(q.ID), Path: policies.AuthPath(q.Mode, string(q.Route)), Status: f.status, Costs: f.costs})
+		_, _ = t.engine.Complete(c)
 	}
 	t.put(f)
+}
+
+// tellCost tells what the request has cost in the end: by a header of the answer,
+// or by a report, as the route wants it.
+func (t *Trial) tellCost(f *flight, c *authz.Completion) {
+	r := t.policy.RouteNamed(bytesOf(f.decision.Route))
+	switch {
+	case f.cost == nil || r == nil:
+	case r.CostHeader != "":
+		c.Costs = map[string]string{r.CostHeader: strconv.FormatInt(*f.cost, 10)}
+	case r.CostReport > 0:
+		_, _ = t.engine.Report(authz.Report{ID: c.ID, Route: string(f.question.Route), Cost: *f.cost})
+	}
 }
 
 // nameOf is a header's name as it arrives at the service.

@@ -182,6 +182,18 @@ func (m *Model) Tell(dst []Field, v *Visit) []Field {
 	return dst
 }
 
+// Shows tells whether the client shows any credential that the service is told of,
+// good or not. Where there is none, a chained authenticator is asked.
+func (m *Model) Shows(v *Visit) bool {
+	for i := range m.ask.credentials {
+		c := &m.ask.credentials[i]
+		if c.shown(v.Request.Value(c.from, c.name)) != "" {
+			return true
+		}
+	}
+	return m.ask.certs && v.Request.Cert != ""
+}
+
 // shown is what is sent of a credential: it as it came, `!` when it cannot be
 // one, nothing when none of ours is there.
 func (c *credential) shown(value string) string {
