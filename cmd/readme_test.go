@@ -101,10 +101,37 @@ func checkAdminPath(t *testing.T, url string) {
 // TestReadmePolicy: the policy shown is good, and can be served.
 func TestReadmePolicy(t *testing.T) {
 	for _, block := range blocks(t, "yaml") {
+		if strings.HasPrefix(block, "policy:") {
+			continue // TestReadmeTests runs it
+		}
 		p, ds := policies.Parse("README.md", []byte(block), func(policies.FileName) ([]byte, error) { return nil, os.ErrNotExist })
 		if c, ds := ready(p, ds); c == nil || len(ds) > 0 {
 			t.Errorf("README's policy has findings: %v", ds)
 		}
+	}
+}
+
+// TestReadmeTests: the tests shown hold for the example.
+func TestReadmeTests(t *testing.T) {
+	policy, err := filepath.Abs("../examples/saas/policy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := false
+	for _, block := range blocks(t, "yaml") {
+		if !strings.HasPrefix(block, "policy:") {
+			continue
+		}
+		ran = true
+		file := filepath.Join(t.TempDir(), "policy_test.yaml")
+		write(t, file, strings.Replace(block, "policy: policy.yaml", "policy: "+policy, 1)+"\n")
+		var out, errs bytes.Buffer
+		if status := Run([]string{"test", file}, nil, &out, &errs); status != exitOK {
+			t.Errorf("status %d\n%s%s", status, &out, &errs)
+		}
+	}
+	if !ran {
+		t.Error("README shows no tests")
 	}
 }
 
