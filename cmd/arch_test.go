@@ -28,7 +28,7 @@ func TestFloors(t *testing.T) {
 		"sluice/cmd/lint":        {"sluice/policies", "sluice/cmd/nginxconf"},
 		"sluice/cmd/importer":    {"sluice/policies", "sluice/cmd/nginxconf"},
 		"sluice/cmd/accesslog":   nil,
-		"sluice/cmd/replay":      {"sluice/policies", "sluice/templates", "sluice/geo", "sluice/gen/edge", "sluice/cmd/trial", "sluice/cmd/accesslog"},
+		"sluice/cmd/replay":      {"sluice/policies", "sluice/templates", "sluice/geo", "sluice/gen/edge", "sluice/authz", "sluice/cmd/trial", "sluice/cmd/accesslog"},
 		"sluice/cmd/sluice":      {"sluice/cmd"},
 		// Programs of the examples stand alone, and test helpers serve tests only.
 		"sluice/examples/app":          nil,

@@ -388,6 +388,26 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
+// TestShadow: what only watches denies nobody, and is told: a limit beside others,
+// one of the edge, and a whole policy.
+func TestShadow(t *testing.T) {
+	lines := []string{hit(0, "192.0.2.1", "GET /v1/a", "-", "-"), hit(0.1, "192.0.2.1", "GET /v1/a", "-", "-"), hit(0.2, "192.0.2.1", "GET /v1/a", "-", "-"), hit(0.3, "192.0.2.1", "GET /v1/a", "-", "-")}
+	for change, want := range map[string][]string{
+		"speed: {per: ip, rate: 1/m, burst: 2}, soon: {per: ip, rate: 1/m, burst: 1, mode: shadow}": {"1 of 1: soon (plan anonymous), since 03:04:05.1 at 2, most 192.0.2.1"},
+		"speed: {per: ip, rate: 1/m, burst: 9}, soon: {per: ip, rate: 1/m, burst: 1, mode: shadow}": {"2 of 1: soon (plan anonymous), since 03:04:05.1 at 2, most 192.0.2.1"},
+	} {
+		r := run(t, Options{Policy: compiled(t, strings.Replace(twoFloors, "speed: {per: ip, rate: 1/m, burst: 2}", change, 1))}, full, lines...)
+		wantDenials(t, r.WouldDeny, want...)
+	}
+	r := run(t, Options{Policy: compiled(t, "mode: shadow\n"+twoFloors)}, full, lines...)
+	wantDenials(t, r.WouldDeny,
+		"1 of 1: edge limit per_ip, since 03:04:05.3 at 4, most 192.0.2.1",
+		"1 of 1: speed (plan anonymous), since 03:04:05.2 at 3, most 192.0.2.1")
+	if len(r.Denials) > 0 || r.Verdicts.Passed != 4 {
+		t.Errorf("%+v", r.Verdicts)
+	}
+}
+
 // TestConcurrency: requests take as long as the log says.
 func TestConcurrency(t *testing.T) {
 	c := compiled(t, `version: 1

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"sluice/cmd/accesslog"
@@ -171,11 +172,12 @@ func (r *runner) report(counts *accesslog.Counts) *Report {
 		},
 		Denials: t.denials(&t.causes), WouldDeny: t.denials(&t.watched), Offenders: t.offenders(),
 		Routes: t.routeUses(), Unrouted: t.paths.list(), Unused: r.unused(), Suggestions: t.suggestions(),
-		Timeline: Timeline{From: utc(t.timeline.first / t.timeline.step() * t.timeline.step() * micros), Step: t.timeline.step(), Buckets: t.timeline.buckets},
+		Timeline: Timeline{Step: t.timeline.step(), Buckets: t.timeline.buckets},
 		Heat:     t.heat(), Notes: r.notes(counts),
 	}
 	if t.requests > 0 {
 		out.Log.From, out.Log.To = utc(t.first), utc(t.last)
+		out.Timeline.From = utc(t.timeline.first / t.timeline.step() * t.timeline.step() * micros)
 	}
 	for _, p := range accesslog.Problems() {
 		if b := counts.Bad[p]; b.Lines > 0 {
@@ -236,7 +238,7 @@ func (d *Denial) Label() string {
 		return "NGINX itself: 400"
 	case d.By == trial.ByAccess.String() || d.Reason == "access":
 		return "access rule " + d.Limit
-	case d.By == trial.ByEdge.String() || d.By == "" && d.Plan == "" && d.Limit != "":
+	case strings.HasPrefix(d.Reason, "edge_"):
 		return "edge limit " + d.Limit
 	case d.Limit == "":
 		return "service: " + d.Reason

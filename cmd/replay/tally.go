@@ -2,9 +2,11 @@ package replay
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
+	"sluice/authz"
 	"sluice/cmd/trial"
 	"sluice/gen/edge"
 	"sluice/policies"
@@ -56,16 +58,49 @@ func (f *fate) fill(o *trial.Outcome, t *tally, r *trial.Request) {
 		}
 	case o.Would != "":
 		f.would = cause{reason: o.Would, limit: o.WouldLimit}
+		if f.would.isLimit() {
+			f.would.plan = o.Plan
+		}
+	case t != nil && t.shadows:
+		t.shadowed(o, f)
 	}
 	if t != nil {
 		t.see(o, f, r)
 	}
 }
 
+// isLimit tells whether it is a limit of the service.
+func (c *cause) isLimit() bool {
+	return c.limit != "" && c.reason != edge.Access.String() && c.reason != edge.EdgeRate.String() && c.reason != edge.EdgeConn.String()
+}
+
+// shadowed finds a limit of the service in shadow that would have refused.
+func (t *tally) shadowed(o *trial.Outcome, f *fate) {
+	t.charges = o.Charges(t.charges[:0])
+	for i := range t.charges {
+		if c := &t.charges[i]; c.Limit.Shadow && !c.State.Fits {
+			f.would = cause{reason: string(c.Limit.Kind), limit: c.Limit.Name, plan: o.Plan}
+			return
+		}
+	}
+}
+
+// inShadow tells whether some limit of the service only watches.
+func inShadow(c *policies.Compiled) bool {
+	some := func(limits []policies.Limit) bool {
+		return slices.ContainsFunc(limits, func(l policies.Limit) bool { return l.Shadow })
+	}
+	return some(c.Limits) || slices.ContainsFunc(c.Plans, func(p policies.Plan) bool { return some(p.Limits) }) ||
+		slices.ContainsFunc(c.Routes, func(r policies.Route) bool { return some(r.Limits) })
+}
+
 // tally counts what became of requests.
 type tally struct {
 	policy *policies.Compiled
 	unseen map[string]bool // access rules that nobody has met yet
+
+	shadows bool // some limit of the service only watches
+	charges []authz.Charge
 
 	requests, passed, held, degraded, would int64
 	denied                                  [trial.ByService + 1]int64
@@ -102,7 +137,7 @@ type routeUse struct{ requests, denied int64 }
 
 func newTally(c *policies.Compiled, against bool) *tally {
 	t := &tally{
-		policy: c, unseen: rules(c), subjects: make([]subject, 1), clients: map[netip.Prefix]int32{}, tenants: map[string]int32{},
+		policy: c, shadows: inShadow(c), unseen: rules(c), subjects: make([]subject, 1), clients: map[netip.Prefix]int32{}, tenants: map[string]int32{},
 		causes: newLedger(), watched: newLedger(), cells: map[cellKey]*cell{},
 		routes: make([]routeUse, len(c.Routes)), plans: map[string]int64{}, private: map[netip.Prefix]int64{},
 	}
@@ -136,7 +171,7 @@ func (t *tally) see(o *trial.Outcome, f *fate, r *trial.Request) {
 // add counts an item whose fates are known.
 func (t *tally) add(it *item) {
 	f := &it.fate
-	if t.requests == 0 {
+	if t.requests == 0 || it.at < t.first {
 		t.first = it.at
 	}
 	t.requests++

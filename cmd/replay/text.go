@@ -97,6 +97,9 @@ func (p *printer) summary(r *Report) {
 		return
 	}
 	p.wrap("", "", fmt.Sprintf("%s from %s, %s to %s UTC", plural(v.Requests, "request"), subjects(v.Subjects), clock(r.Log.From), clock(r.Log.To)))
+	if bad := r.Log.badLines(); bad*100 >= r.Log.Lines && bad > 0 {
+		p.line(p.red(fmt.Sprintf("%s of %s could not be read: see the notes", thousands(bad), plural(r.Log.Lines, "line"))))
+	}
 	p.line("")
 	p.line(fmt.Sprintf("  passed  %*s  %s", numberWidth(v.Requests), thousands(v.Passed), share(v.Passed, v.Requests)))
 	denied := fmt.Sprintf("  denied  %*s  %s", numberWidth(v.Requests), thousands(v.Edge+v.Service), share(v.Edge+v.Service, v.Requests))
@@ -108,6 +111,15 @@ func (p *printer) summary(r *Report) {
 	if v.Held > 0 {
 		p.line(fmt.Sprintf("  held    %*s  %s  passed, but later", numberWidth(v.Requests), thousands(v.Held), share(v.Held, v.Requests)))
 	}
+}
+
+// badLines is how many lines could not be read.
+func (l *LogFacts) badLines() int64 {
+	n := int64(0)
+	for _, b := range l.Bad {
+		n += b.Lines
+	}
+	return n
 }
 
 // title says what was tried.
