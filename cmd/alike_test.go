@@ -304,7 +304,7 @@ func (a *alike) tested() {
 		if x.denied && x.limit != "" {
 			fmt.Fprintf(&b, ", limit: %s", x.limit)
 		}
-		if reason := x.header.Get(policies.HeaderReason); reason != "" {
+		if reason := x.header.Get(policies.HeaderReason); x.denied && reason != "" {
 			fmt.Fprintf(&b, ", reason: %s", reason)
 		}
 		var list []string

@@ -131,9 +131,12 @@ func (o *Outcome) Header() []edge.Field {
 		}
 		put(policies.HeaderDegraded, string(resp.Header.Peek(policies.HeaderDegraded)))
 		if o.Denied {
-			for _, name := range []string{"WWW-Authenticate", "Retry-After", policies.HeaderLimit, policies.HeaderReason} {
-				put(name, string(resp.Header.Peek(name)))
-			}
+			put("WWW-Authenticate", string(resp.Header.Peek("WWW-Authenticate")))
+			put("Retry-After", string(resp.Header.Peek("Retry-After")))
+		}
+		if o.Denied || t.policy.Mode == policies.ModeShadow { // which tells what it would have refused
+			put(policies.HeaderLimit, string(resp.Header.Peek(policies.HeaderLimit)))
+			put(policies.HeaderReason, string(resp.Header.Peek(policies.HeaderReason)))
 		}
 		return out
 	}
