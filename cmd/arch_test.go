@@ -32,6 +32,7 @@ func TestFloors(t *testing.T) {
 		"sluice/cmd/sluice":      {"sluice/cmd"},
 		// Programs of the examples stand alone, and test helpers serve tests only.
 		"sluice/examples/app":          nil,
+		"sluice/examples/client":       nil,
 		"sluice/gen/gentest":           nil,
 		"sluice/geo/geotest":           nil,
 		"sluice/authz/limit/limittest": {"sluice/authz/limit"},
