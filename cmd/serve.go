@@ -179,6 +179,7 @@ func runServe(e *env, o serveOptions) error {
 	}
 	go ledger.Run(ctx)
 	port.watching(notifier.Collectors())
+	port.watching(authz.StoreCollectors(store.Store))
 	// The last decision may have something to tell.
 	telling, told := context.WithCancel(context.Background())
 	done := make(chan struct{})
