@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -19,8 +20,9 @@ type bound struct {
 	policy     *policies.Compiled
 	since      time.Time // when it was put in force
 	sources    []source
-	directory  *directory.Directory // of tenants that are not in the policy; nil: there is none
-	challenge  string               // of WWW-Authenticate
+	directory  *directory.Directory        // of tenants that are not in the policy; nil: there is none
+	faults     *[tokenFaults]atomic.Uint64 // the engine's count of bad tokens
+	challenge  string                      // of WWW-Authenticate
 	plans      [][]rule
 	tenants    []boundTenant
 	routes     []boundRoute

@@ -34,9 +34,9 @@ func NewRegistry(e *Engine, r *Reloader, version string) *prometheus.Registry {
 type engineCollector struct {
 	engine *Engine
 
-	requests, decisions, limited, wouldDeny, remaining *prometheus.Desc
-	seconds, storeErrors, degraded, skew, panics       *prometheus.Desc
-	policy, since, recalled, breaker, breakerOpened    *prometheus.Desc
+	requests, decisions, limited, wouldDeny, remaining   *prometheus.Desc
+	seconds, tokens, storeErrors, degraded, skew, panics *prometheus.Desc
+	policy, since, recalled, breaker, breakerOpened      *prometheus.Desc
 }
 
 func newEngineCollector(e *Engine) *engineCollector {
@@ -51,6 +51,7 @@ func newEngineCollector(e *Engine) *engineCollector {
 		wouldDeny:     desc("would_deny_total", "Requests that passed and that a limit in shadow would have refused.", "tenant", "route", "limit", "reason"),
 		remaining:     desc("remaining_tokens", "What the last decision left of a limit, for the busiest tenants.", "tenant", "limit"),
 		seconds:       desc("decision_seconds", "How long decisions took, the store included, holding an answer excluded."),
+		tokens:        desc("token_refused_total", "Signed tokens that were not good, by why: malformed, unknown_key, signature, expired, not_yet, audience or claims.", "why"),
 		storeErrors:   desc("store_errors_total", "Decisions that the store left to the fail mode."),
 		degraded:      desc("store_degraded", "1 when the store has left a decision to the fail mode within the last 10 seconds."),
 		breaker:       desc("store_breaker_state", "Whether the store is asked: 0 yes, 1 by a few to see how it is, 2 no."),
@@ -67,7 +68,7 @@ func newEngineCollector(e *Engine) *engineCollector {
 func (c *engineCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.requests, c.decisions, c.limited, c.wouldDeny, c.remaining, c.seconds,
-		c.storeErrors, c.degraded, c.skew, c.panics, c.policy, c.since, c.recalled, c.breaker, c.breakerOpened,
+		c.tokens, c.storeErrors, c.degraded, c.skew, c.panics, c.policy, c.since, c.recalled, c.breaker, c.breakerOpened,
 	} {
 		ch <- d
 	}
@@ -134,6 +135,11 @@ func (c *engineCollector) collectTimes(ch chan<- prometheus.Metric) {
 
 func (c *engineCollector) collectEngine(ch chan<- prometheus.Metric, now time.Time) {
 	counts := c.engine.Counters()
+	for f := range c.engine.counters.tokens {
+		if why := tokenFault(f).String(); why != "" {
+			counter(ch, c.tokens, c.engine.counters.tokens[f].Load(), why)
+		}
+	}
 	for _, n := range counts.Requests {
 		counter(ch, c.decisions, n.N, n.Verdict.String(), n.Reason.String())
 	}

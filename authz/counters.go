@@ -8,6 +8,7 @@ import (
 // counters are what an Engine counts since it was made. They outlive policies.
 type counters struct {
 	requests [verdicts][reasons]atomic.Uint64
+	tokens   [tokenFaults]atomic.Uint64
 	skew     atomic.Uint64
 	shadow   atomic.Uint64
 	store    atomic.Uint64

@@ -111,7 +111,7 @@ func (e *Engine) Swap(c *policies.Compiled) error {
 	if err := e.places.Load().serve(b); err != nil {
 		return err
 	}
-	b.directory = e.directory
+	b.directory, b.faults = e.directory, &e.counters.tokens
 	b.timed = b.timed || b.directory != nil
 	if err := e.notifier.use(c); err != nil {
 		return err

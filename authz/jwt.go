@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -42,18 +41,11 @@ func newTokens(rules *policies.TokenRules) *tokens {
 	return t
 }
 
-// What is wrong with a token. The errors of the library are not passed on: some
-// have parts of the token in them.
-var (
-	errForeignToken = errors.New("the token is not of this issuer")
-	errBadToken     = errors.New("the token is not good")
-)
-
 // identifyToken is who a token says it is. present is false when the value is no
 // token, or one of another issuer: then it is not for this source.
 func (b *bound) identifyToken(t *tokens, value []byte, c client, d *Decision) (id identity, present, ok bool) {
 	if string(value) == policies.InvalidCredential || len(value) > policies.MaxToken {
-		id, ok = b.outcome(b.policy.Identity.Invalid, true, d)
+		id, ok = b.badToken(faultMalformed, d)
 		return id, true, ok
 	}
 	sum := sha256.Sum256(value)
@@ -62,13 +54,13 @@ func (b *bound) identifyToken(t *tokens, value []byte, c client, d *Decision) (i
 		return id, true, ok
 	}
 	// From here on it allocates: a token comes here once.
-	p, until, err := t.verify(b, value, d.now)
-	switch err {
-	case nil:
-	case errForeignToken:
+	p, until, fault := t.verify(b, value, d.now)
+	switch fault {
+	case faultNone:
+	case faultForeign:
 		return identity{}, false, true
 	default:
-		id, ok = b.outcome(b.policy.Identity.Invalid, true, d)
+		id, ok = b.badToken(fault, d)
 		return id, true, ok
 	}
 	if most := d.now.Add(tokenKept); until.After(most) {
@@ -80,15 +72,23 @@ func (b *bound) identifyToken(t *tokens, value []byte, c client, d *Decision) (i
 	return id, true, ok
 }
 
-// verify checks everything about a token, and says until when it is good. The
-// error is errForeignToken or errBadToken.
-func (t *tokens) verify(b *bound, value []byte, now time.Time) (p person, until time.Time, err error) {
+// badToken counts a token that is not good: operators want to know why, after a
+// rotation above all.
+func (b *bound) badToken(fault tokenFault, d *Decision) (identity, bool) {
+	if b.faults != nil {
+		b.faults[fault].Add(1)
+	}
+	return b.outcome(b.policy.Identity.Invalid, true, d)
+}
+
+// verify checks everything about a token, and says until when it is good.
+func (t *tokens) verify(b *bound, value []byte, now time.Time) (p person, until time.Time, fault tokenFault) {
 	text := string(value)
-	switch issuer, err := issuerOf(text); {
-	case err != nil:
-		return person{}, time.Time{}, err
+	switch issuer, fault := issuerOf(text); {
+	case fault != faultNone:
+		return person{}, time.Time{}, fault
 	case issuer != t.rules.Issuer:
-		return person{}, time.Time{}, errForeignToken
+		return person{}, time.Time{}, faultForeign
 	}
 	claims := jwt.MapClaims{}
 	options := []jwt.ParserOption{
@@ -100,41 +100,41 @@ func (t *tokens) verify(b *bound, value []byte, now time.Time) (p person, until 
 		options = append(options, jwt.WithAudience(t.rules.Audience))
 	}
 	if _, err := jwt.NewParser(options...).ParseWithClaims(text, claims, t.keysFor); err != nil {
-		return person{}, time.Time{}, errBadToken
+		return person{}, time.Time{}, faultOf(err)
 	}
 	end, err := claims.GetExpirationTime()
 	if err != nil {
-		return person{}, time.Time{}, errBadToken
+		return person{}, time.Time{}, faultClaims
 	}
 	p, ok := t.personOf(b, claims)
 	if !ok {
-		return person{}, time.Time{}, errBadToken
+		return person{}, time.Time{}, faultClaims
 	}
-	return p, end.Add(t.rules.Leeway), nil
+	return p, end.Add(t.rules.Leeway), faultNone
 }
 
 // issuerOf is who a token says has made it, before anything is believed. What
 // has not the shape of a signed token is nobody's, such as the application's own
 // opaque tokens.
-func issuerOf(text string) (string, error) {
+func issuerOf(text string) (string, tokenFault) {
 	head, rest, _ := strings.Cut(text, ".")
 	payload, signature, three := strings.Cut(rest, ".")
 	if !three || strings.Contains(signature, ".") || !strings.HasPrefix(head, "eyJ") {
-		return "", errForeignToken
+		return "", faultForeign
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(payload)
 	if err != nil {
-		return "", errBadToken
+		return "", faultMalformed
 	}
 	claims := map[string]json.RawMessage{} // not a struct: it would take ISS for iss
 	issuer := ""
 	if json.Unmarshal(raw, &claims) != nil {
-		return "", errBadToken
+		return "", faultMalformed
 	}
 	if said, there := claims["iss"]; there && json.Unmarshal(said, &issuer) != nil {
-		return "", errBadToken
+		return "", faultMalformed
 	}
-	return issuer, nil
+	return issuer, faultNone
 }
 
 // keysFor are the keys that a token may be signed with: of the name that it
@@ -142,7 +142,7 @@ func issuerOf(text string) (string, error) {
 // never serves as a shared secret, whatever the token says.
 func (t *tokens) keysFor(token *jwt.Token) (any, error) {
 	if _, there := token.Header["crit"]; there {
-		return nil, errBadToken // what it must understand it does not
+		return nil, faultMalformed // what must be understood is not
 	}
 	id, named := token.Header["kid"].(string)
 	set := jwt.VerificationKeySet{}
@@ -152,7 +152,7 @@ func (t *tokens) keysFor(token *jwt.Token) (any, error) {
 		}
 	}
 	if len(set.Keys) == 0 {
-		return nil, errBadToken
+		return nil, faultKey
 	}
 	return set, nil
 }

@@ -300,7 +300,7 @@ func TestTokenSources(t *testing.T) {
 	s.ask("all", bearer(s.token("aud", "web"))).want(t, "what is asked for", 401, `WWW-Authenticate: Bearer realm="sluice"`)
 }
 
-// TestTokenAttacks: what is known to have opened others.
+// TestTokenAttacks: what is known to have opened others, and no token in the log. C119
 func TestTokenAttacks(t *testing.T) {
 	t.Parallel()
 	s := newTokenSite(t, tokenShop)
@@ -386,6 +386,10 @@ func TestTokenCounters(t *testing.T) {
 	f("a user of a tenant", "sluice:{acme}:all: sluice:{acme}:each:user="+hash("ann")+" sluice:{acme}:words:user="+hash("ann"))
 	f("a scope, in any order", "sluice:{acme}:all: sluice:{acme}:each:user="+hash("ann")+" sluice:{acme}:words:scope="+hash("read write"), "scope", "write  read write")
 	f("a scope that is a list", "sluice:{acme}:all: sluice:{acme}:each:user="+hash("bob")+" sluice:{acme}:words:scope="+hash("read write"), "scope", []string{"write", "read"}, "sub", "bob")
+	both := newTokenSite(t, strings.Replace(tokenShop, "words: {per: scope,", "words: {per: [scope, ip, tenant],", 1))
+	if got, want := keysOf(both.site, "all", bearer(both.token("scope", "read"))), "sluice:{acme}:all: sluice:{acme}:each:user="+hash("ann")+" sluice:{acme}:words:scope="+hash("read")+",ip=192.0.2.1"; got != want {
+		t.Errorf("several together:\n%s, want\n%s", got, want)
+	}
 	f("no user", "sluice:{acme}:all: sluice:{acme}:each: sluice:{acme}:words:", "sub", nil)
 	f("an unlisted tenant", "sluice:{unlisted"+hash("initech")+"}:speed:user="+hash("ann"), "org", "initech")
 	f("a user on his own", "sluice:{user"+hash("ann")+"}:speed:user="+hash("ann"), "org", nil)
@@ -431,6 +435,40 @@ func TestTokenMemory(t *testing.T) {
 	s.use(strings.Replace(tokenShop, "{id: acme,", "{id: acme, disabled: true,", 1), s.issuer.set(allKeys()...))
 	if got := s.who(token); got != "deny disabled acme/ paid" {
 		t.Errorf("its tenant is disabled: %q", got)
+	}
+}
+
+// Bad tokens are counted by why, and another issuer's are no fault.
+func TestTokenFaults(t *testing.T) {
+	t.Parallel()
+	s := newTokenSite(t, tokenShop)
+	now := s.clock.Now()
+	for why, token := range map[string]string{
+		"malformed":   "eyJhbGciOiJIUzI1NiJ9.%%%.c2ln",
+		"unknown_key": s.issuer.sign(t, "EdDSA", s.issuer.ed, map[string]any{"kid": "gone"}, s.claims()),
+		"signature":   s.issuer.sign(t, "HS256", []byte("another secret"), map[string]any{"kid": "secret"}, s.claims()),
+		"expired":     s.token("exp", now.Add(-time.Hour).Unix()),
+		"not_yet":     s.token("nbf", now.Add(time.Hour).Unix()),
+		"audience":    s.token("aud", "web"),
+		"claims":      s.token("exp", nil),
+		"":            s.token("iss", "https://other.example"),
+	} {
+		before := map[string]uint64{}
+		for f := range s.engine.counters.tokens {
+			before[tokenFault(f).String()] += s.engine.counters.tokens[f].Load()
+		}
+		s.who(bearer(token))
+		for f := range s.engine.counters.tokens {
+			if name := tokenFault(f).String(); (s.engine.counters.tokens[f].Load() != before[name]) != (name == why && name != "") {
+				t.Errorf("a token that is %q is counted as %q", why, name)
+			}
+		}
+	}
+	if got := s.who(bearer(s.token("org", []string{"a"}))); got != refused {
+		t.Errorf("a tenant that is a list: %q", got)
+	}
+	if n := s.engine.counters.tokens[faultClaims].Load(); n != 2 {
+		t.Errorf("%d tokens with bad claims, want 2", n)
 	}
 }
 
@@ -505,8 +543,8 @@ func BenchmarkVerifyToken(b *testing.B) {
 			token := []byte(s.issuer.sign(b, alg.name, s.issuer.key(alg.key), map[string]any{"kid": alg.key}, s.claims()))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, err := bound.sources[1].tokens.verify(bound, token, s.clock.Now()); err != nil {
-					b.Fatal(err)
+				if _, _, fault := bound.sources[1].tokens.verify(bound, token, s.clock.Now()); fault != faultNone {
+					b.Fatal(fault)
 				}
 			}
 		})
