@@ -80,7 +80,7 @@ func (r *rule) bindKind() bool {
 	case policies.KindRate:
 		r.reason = ReasonRate
 		r.bindBucket(limit.Rate)
-		r.op.MaxWait = l.Wait
+		r.op.MaxWait, r.op.Leased = l.Wait, l.Leased
 	case policies.KindRetries:
 		r.reason = ReasonRetries
 		r.bindBucket(limit.Retries)

@@ -35,13 +35,9 @@ func cause(err error) error {
 	return err
 }
 
-// ready compiles a policy that is to be put to work. It is nil when the
-// findings, to which what is not enforced yet is added, have an error.
+// ready compiles a policy that is to be put to work. It is nil when the findings
+// have an error.
 func ready(p *policies.Policy, ds policies.Diagnostics) (*policies.Compiled, policies.Diagnostics) {
-	if !ds.HasErrors() {
-		ds = append(ds, p.Unenforced()...)
-		ds.Sort()
-	}
 	if ds.HasErrors() {
 		return nil, ds
 	}

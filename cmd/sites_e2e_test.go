@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,7 +18,6 @@ import (
 
 	"sluice/gen/gentest"
 	"sluice/geo/geotest"
-	"sluice/policies"
 )
 
 // realSite is the policy of a real site, with NGINX and the service.
@@ -47,7 +45,7 @@ func startSite(t *testing.T, name string, change func(dir, policy string) string
 	}
 	policy := filepath.Join(s.dir, "policy.yaml")
 	fill(t, from+"jwks.json", filepath.Join(s.dir, "jwks.json"))
-	write(t, policy, enforced(t, s.dir, change(s.dir, string(text))))
+	write(t, policy, change(s.dir, string(text)))
 	s.service = startServiceOn(t, "127.0.0.1:0", policy, "memory", flags...)
 	listen := gentest.FreePort(t)
 	run(t, "render", policy, "--out", s.dir, "--full", "--authz", s.service.addr, "--datagrams", s.service.datagrams,
@@ -62,25 +60,6 @@ func startSite(t *testing.T, name string, change func(dir, policy string) string
 	}
 	gentest.Start(t, s.dir, "nginx.conf", listen)
 	return s
-}
-
-// enforced leaves out what a policy says and this release does not do.
-func enforced(t *testing.T, dir, text string) string {
-	t.Helper()
-	p, ds := policies.ParseIn(dir, "policy.yaml", []byte(text))
-	if ds.HasErrors() {
-		t.Fatal(ds)
-	}
-	for _, d := range p.Unenforced() {
-		switch key := d.Path[strings.LastIndex(d.Path, ".")+1:]; key {
-		case "on_store_down":
-			text = regexp.MustCompile(`, `+key+`: (?:\[[^]]*\]|\w+)`).ReplaceAllString(text, "")
-			text = regexp.MustCompile(`(?m)^ *`+key+`: \w+\n`).ReplaceAllString(text, "")
-		default:
-			t.Fatal(d)
-		}
-	}
-	return text
 }
 
 // get asks as somebody at an address.

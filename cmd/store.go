@@ -87,8 +87,10 @@ func openRedis(url string, o storeOptions, log *slog.Logger) (*openedStore, erro
 	breaker := limit.NewBreaker(store, limit.BreakerOptions{Changed: func(s limit.BreakerState) {
 		log.Warn("store", "breaker", s.String())
 	}})
-	// Soft quotas are counted here, and written in batches.
-	soft := limit.NewSoft(breaker, limit.SoftOptions{Instances: o.Instances, MaxKeys: o.MaxKeys})
+	// Leased rates are spent here from shares taken ahead; soft quotas are counted
+	// here, and written in batches.
+	leased := limit.NewLeased(breaker, limit.LeasedOptions{Timeout: o.Deadline, MaxKeys: o.MaxKeys})
+	soft := limit.NewSoft(leased, limit.SoftOptions{Instances: o.Instances, MaxKeys: o.MaxKeys})
 	local := limit.NewLocal(breaker, limit.LocalOptions{Instances: o.Instances, MaxKeys: o.MaxKeys})
 	return &openedStore{Store: soft, notes: store.Notes(), kind: "redis", deadline: o.Deadline, breaker: breaker, local: local}, nil
 }

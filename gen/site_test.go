@@ -23,9 +23,6 @@ func TestSites(t *testing.T) {
 			if ds.HasErrors() {
 				t.Fatal(ds)
 			}
-			if found := p.Unenforced(); found.HasErrors() {
-				t.Skipf("not enforced yet: %v", found)
-			}
 			files, err := Render(policies.Compile(p), Options{Version: "test", Full: true, Geo: smallWorld(t, geotest.MaxMind)})
 			if err != nil {
 				t.Fatal(err)

@@ -65,7 +65,6 @@ func checkRules() []Rule {
 		{"required", "A key that must be there is not."},
 		{"misplaced-key", "A key belongs to another kind of thing."},
 		{"no-effect", "A key is there and nothing comes of it."},
-		{"not-enforced", "This release reads a key and does not do what it says."},
 		{"unknown-plan", "There is no such plan."},
 		{"unknown-route", "There is no such route."},
 		{"unknown-limit", "There is no such limit in the plan."},

@@ -16,24 +16,13 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-var updateValidate = flag.Bool("update-validate", false, "rewrite the findings in testdata/validate and testdata/unenforced")
+var updateValidate = flag.Bool("update-validate", false, "rewrite the findings in testdata/validate")
 
 // TestValidate holds each rule against a policy that breaks it, in a file of
 // the rule's name.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	golden(t, "testdata/validate", func(p *Policy, read Diagnostics) Diagnostics { return read })
-}
-
-// TestUnenforced names what this release does not do.
-func TestUnenforced(t *testing.T) {
-	t.Parallel()
-	golden(t, "testdata/unenforced", func(p *Policy, read Diagnostics) Diagnostics {
-		if read.HasErrors() {
-			return read
-		}
-		return p.Unenforced()
-	})
 }
 
 // golden compares what find says of every policy*.yaml of the archives in a
@@ -94,11 +83,7 @@ func TestEveryRuleHasACase(t *testing.T) {
 	t.Parallel()
 	rules := append(rulesIn(t, "validate_rules.go"), ruleChoice, ruleStatus, ruleSimilar)
 	for _, rule := range rules {
-		dir := "testdata/validate"
-		if rule == ruleNotEnforced {
-			dir = "testdata/unenforced"
-		}
-		ar, err := txtar.ParseFile(filepath.Join(dir, rule+".txtar"))
+		ar, err := txtar.ParseFile(filepath.Join("testdata/validate", rule+".txtar"))
 		if err != nil {
 			t.Errorf("rule %s has no case: %v", rule, err)
 			continue

@@ -2,15 +2,14 @@ package policies
 
 // The rules of a policy as a whole. Those of single values stand in rules.go.
 const (
-	ruleRequired    = "required"        // a key that must be there is not
-	ruleMisplaced   = "misplaced-key"   // a key that belongs to another kind of thing
-	ruleNoEffect    = "no-effect"       // a key that nothing comes of
-	ruleNotEnforced = "not-enforced"    // this release reads it and does not do it
-	rulePlan        = "unknown-plan"    // no such plan
-	ruleRoute       = "unknown-route"   // no such route
-	ruleLimit       = "unknown-limit"   // no such limit in the plan
-	ruleTwice       = "duplicate-name"  // one name for two things
-	ruleEntryTwice  = "duplicate-entry" // a list says the same twice
+	ruleRequired   = "required"        // a key that must be there is not
+	ruleMisplaced  = "misplaced-key"   // a key that belongs to another kind of thing
+	ruleNoEffect   = "no-effect"       // a key that nothing comes of
+	rulePlan       = "unknown-plan"    // no such plan
+	ruleRoute      = "unknown-route"   // no such route
+	ruleLimit      = "unknown-limit"   // no such limit in the plan
+	ruleTwice      = "duplicate-name"  // one name for two things
+	ruleEntryTwice = "duplicate-entry" // a list says the same twice
 
 	ruleProxiesWide   = "trusted-proxies-wide"  // too many may name the client
 	ruleNoProxies     = "no-trusted-proxies"    // nobody may, but a key needs somebody

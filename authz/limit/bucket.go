@@ -90,16 +90,21 @@ func (b *bucket) fits(op *Op, now int64) bool {
 	}
 }
 
-// charge takes op's cost, which fits, and tells how many microseconds the answer
-// must be held. The fraction of a micro-unit that was under way is the bucket's
-// loss, and time never goes back.
-func (b *bucket) charge(op *Op, now int64) (delay int64) {
+// charge takes op's cost, which fits, and of its Share what is there. It tells how
+// many microseconds the answer must be held, and how much of the Share came. The
+// fraction of a micro-unit that was under way is the bucket's loss, and time never
+// goes back.
+func (b *bucket) charge(op *Op, now int64) (delay, share int64) {
+	held := b.held(now)
 	if op.ahead() > 0 {
 		delay = b.until(op.need(), now)
 	}
-	b.level = b.held(now) - op.Cost*Unit
+	if op.Share > 0 {
+		share = min(op.Share, held/Unit-op.Cost-op.Reserve)
+	}
+	b.level = held - (op.Cost+share)*Unit
 	b.time = max(now, b.time)
-	return delay
+	return delay, share
 }
 
 // settle takes delta units more, or gives them back, as far as a bucket goes.

@@ -55,7 +55,9 @@ local function buckets()
   local function take(op, taken)
     local b = op.bucket
     if taken then
-      b.level = op.held - op.cost * UNIT
+      local share = 0
+      if op.f > 0 then share = math.min(op.f, floor(op.held / UNIT) - op.cost - op.d) end
+      b.level = op.held - (op.cost + share) * UNIT
       b.time = math.max(now, b.time)
     end
     if taken or op.changed then write(op.key, b) end

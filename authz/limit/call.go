@@ -124,7 +124,7 @@ func (op *Op) appendTake(b []byte, now time.Time) []byte {
 	switch op.Kind {
 	case Rate, Retries:
 		cost = min(cost, MaxBurst+1)
-		return appendNumbers(b, int64(op.Kind), flags, cost, op.Refill.Micro, op.Refill.Period, op.Burst, op.Reserve, op.ahead(), 0)
+		return appendNumbers(b, int64(op.Kind), flags, cost, op.Refill.Micro, op.Refill.Period, op.Burst, op.Reserve, op.ahead(), op.Share)
 	case Quota:
 		if now.IsZero() {
 			now = time.Now()

@@ -14,6 +14,7 @@ type cell struct {
 	words words
 	now   int64 // on the clock of the op's kind
 	delay int64 // microseconds
+	share int64 // units
 	fits  bool
 	take  bool // the op is to be charged
 	write bool // the words are to be written
@@ -25,7 +26,7 @@ type cell struct {
 // look finds the counter and brings it under op's numbers and to now.
 func (c *cell) look(op *Op) {
 	c.entry = c.shard.part(c.hash).find(c.hash, op.Key)
-	c.log, c.leases, c.batch, c.delay, c.write, c.known = nil, nil, nil, 0, false, false
+	c.log, c.leases, c.batch, c.delay, c.share, c.write, c.known = nil, nil, nil, 0, 0, false, false
 	switch op.Kind {
 	case Rate, Retries:
 		c.lookBucket(op)
@@ -100,7 +101,7 @@ func (c *cell) charge(op *Op) {
 	switch op.Kind {
 	case Rate, Retries:
 		b := bucketOf(&c.words)
-		c.delay = b.charge(op, c.now)
+		c.delay, c.share = b.charge(op, c.now)
 		c.words = b.words()
 	case FixedWindow, SlidingWindow:
 		w := windowOf(&c.words)
@@ -164,7 +165,7 @@ func (c *cell) state(op *Op) (s State) {
 	case Rate, Retries:
 		b := bucketOf(&c.words)
 		s = b.state(op, c.now, c.fits)
-		s.Delay = micros(c.delay)
+		s.Delay, s.Share = micros(c.delay), c.share
 	case FixedWindow, SlidingWindow:
 		w := windowOf(&c.words)
 		s = w.state(op, c.now, c.fits)

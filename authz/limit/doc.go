@@ -95,6 +95,12 @@
 // instance's share; it writes the sums in batches that can be repeated
 // (soft_flush.go).
 //
+// Leased stands in front of a store of many, too (leased.go). Of a rate that is hot it
+// takes a share ahead of use, in the step that charges the request at hand, and spends
+// it here (leased_take.go, leased_share.go); the next one is asked for before this one
+// is used up (leased_ahead.go). The shared bucket is smaller by what can come while a
+// share lives, so that what is spent late never adds up to more than the policy says.
+//
 // Notes (notes.go) are no counters: what operators say at run time, kept in the same
 // place, for people's changes and never within a decision.
 //

@@ -56,6 +56,9 @@ type State struct {
 	// Delay is how long the answer must be held, for tokens taken ahead (see
 	// Op.MaxWait): at most that. 0 if it was not charged.
 	Delay time.Duration
+	// Share is how many units were taken beside Cost (see Op.Share); 0 if it was not
+	// charged.
+	Share int64
 	// Stamp says where the units were counted: the beginning of a window or period,
 	// the time of a log's newest unit. Microseconds of the store's clock; 0 for
 	// buckets and leases. Settle wants it back.

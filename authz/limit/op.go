@@ -94,6 +94,13 @@ type Op struct {
 	// MaxWait is how long the answer may be held for tokens to come, for Rate: 0 to
 	// MaxHold. The bucket then lends at most what comes in this time.
 	MaxWait time.Duration
+	// Share is how many units above Cost a Rate takes with it, 0 to MaxBurst, as far as
+	// they are there and nobody's Reserve: for the caller to spend later. State.Share
+	// tells how many came. Not with a MaxWait.
+	Share int64
+	// Leased lets a Leased in front of a shared store spend a Rate from shares that it
+	// has taken ahead. Stores ignore it.
+	Leased bool
 
 	// Max is the limit of all other kinds, 0 or more; 0 denies. For a Quota it is the
 	// quota and the grants active now (add them with SumCounts), or Unlimited.
@@ -185,6 +192,8 @@ func (op *Op) bucketFault() string {
 		return "impossible bucket"
 	case op.MaxWait < 0 || op.MaxWait > MaxHold || (op.Kind == Retries && op.MaxWait != 0):
 		return "impossible wait"
+	case op.Share < 0 || op.Share > MaxBurst || (op.Share > 0 && (op.Kind == Retries || op.MaxWait > 0)):
+		return "impossible share"
 	}
 	return ""
 }

@@ -89,10 +89,15 @@ func (op *Op) decodeBucket(s string, now int64, fits bool) (State, bool) {
 	}
 	b := bucket{level: level, time: time, refill: op.Refill, burst: op.Burst}
 	state := b.state(op, now, fits)
-	if before := (bucket{level: level0, time: time0, refill: op.Refill, burst: op.Burst}); before != b && op.ahead() > 0 {
+	before := bucket{level: level0, time: time0, refill: op.Refill, burst: op.Burst}
+	switch {
+	case before == b:
+	case op.ahead() > 0:
 		state.Delay = micros(before.until(op.need(), now))
+	case op.Share > 0:
+		state.Share = (before.held(now)-level)/Unit - op.Cost
 	}
-	return state, true
+	return state, state.Share >= 0 && state.Share <= op.Share
 }
 
 // number is the whole number, least to most, that a double at the start of s is.

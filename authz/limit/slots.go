@@ -191,7 +191,7 @@ func (r *Redis) untake(ctx context.Context, p *part) error {
 	var deltas []int64
 	for i, op := range p.ops {
 		if p.states[i].Fits && op.Kind != Retries {
-			ops, deltas = append(ops, op), append(deltas, -op.Cost)
+			ops, deltas = append(ops, op), append(deltas, -op.Cost-p.states[i].Share)
 		}
 	}
 	if len(ops) > 0 {

@@ -17,7 +17,8 @@
 --            flags   1: shadow, refuses nobody; 2: has an id (a quota's)
 --            cost    units; in a correction what is owed, or below 0 given back
 --            a to f  rate, retries: micro and period of the refill, burst, reserve, the
---                      microseconds that an answer may be held
+--                      microseconds that an answer may be held, the units that are
+--                      taken beside the cost as far as they are there
 --                    windows, log: max, length; in a correction d is the stamp
 --                    quota: max (below 0: unlimited), overage, four beginnings of
 --                      periods; in a correction d is the stamp

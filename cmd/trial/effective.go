@@ -172,6 +172,9 @@ func (x *effective) limit(l *policies.Limit, plan string, tenant int) Limit {
 		over := limit.Overshoot(&limit.Op{Kind: limit.Quota, Max: quotaMax(l), Overage: l.Overage}, x.instances)
 		out.Overshoot = &over
 	}
+	if l.Leased {
+		out.Notes = append(out.Notes, leasedNote(l, x.instances))
+	}
 	if plan == "" {
 		return out
 	}
@@ -190,6 +193,19 @@ func (x *effective) limit(l *policies.Limit, plan string, tenant int) Limit {
 		out.Said = append(out.Said, Said{Key: o.Key, Value: value, From: from, Where: fmt.Sprintf("%s:%d", o.Pos.File, o.Pos.Line)})
 	}
 	return out
+}
+
+// leasedNote is what it costs that instances take shares of a rate ahead: never the
+// limit anything.
+func leasedNote(l *policies.Limit, instances int) string {
+	op := limit.Op{Kind: limit.Rate, Refill: limit.NewRefill(l.Rate.Micro, l.Rate.Per), Burst: l.Burst, Leased: true}
+	share, life := limit.LargestShare(&op), limit.ShareLife(&op)
+	text := fmt.Sprintf("leased: never more than the limit passes; at most %d at once, the rest of the burst is for shares", limit.SharedBurst(&op))
+	if share == 0 || life == 0 {
+		return text + ", which are too small here to be taken"
+	}
+	return text + fmt.Sprintf("; an instance takes up to %d units ahead for %s, so at worst %d lie unused with %d of them",
+		share, DurationText(life), min(share*int64(instances), limit.SharedBurst(&op)), instances)
 }
 
 func quotaMax(l *policies.Limit) int64 {

@@ -123,6 +123,9 @@ func (p *Player) count(ops []limit.Op, states []limit.State) {
 		if s.Delay > 0 {
 			p.seen["held"]++
 		}
+		if s.Share > 0 {
+			p.seen["shares"]++
+		}
 		if s.Over > 0 {
 			p.seen["overage"]++
 		}
@@ -134,7 +137,7 @@ func (p *Player) count(ops []limit.Op, states []limit.State) {
 
 // Rare tells what has happened less than often times.
 func (p *Player) Rare(often int) (rare []string) {
-	want := []string{"held", "overage"}
+	want := []string{"held", "overage", "shares"}
 	for kind := limit.Rate; kind <= limit.Retries; kind++ {
 		want = append(want, fmt.Sprintf("kind %d fits true", kind), fmt.Sprintf("kind %d fits false", kind), fmt.Sprintf("kind %d waits", kind))
 	}
@@ -297,7 +300,7 @@ func describe(ops []limit.Op) string {
 	for _, op := range ops {
 		s += fmt.Sprintf("\n  %s cost %d shadow %t id %q stamp %d", op.Key, op.Cost, op.Shadow, op.ID, op.Stamp)
 		if op.Kind == limit.Rate || op.Kind == limit.Retries {
-			s += fmt.Sprintf(" refill %d/%dus burst %d reserve %d wait %v", op.Refill.Micro, op.Refill.Period, op.Burst, op.Reserve, op.MaxWait)
+			s += fmt.Sprintf(" refill %d/%dus burst %d reserve %d wait %v share %d", op.Refill.Micro, op.Refill.Period, op.Burst, op.Reserve, op.MaxWait, op.Share)
 		} else {
 			s += fmt.Sprintf(" max %d length %v overage %d", op.Max, op.Length, op.Overage)
 		}

@@ -1,6 +1,7 @@
 package limittest
 
 import (
+	"math/big"
 	"time"
 
 	"sluice/authz/limit"
@@ -63,9 +64,9 @@ func (m *Model) step(ops []limit.Op, states []limit.State, charge bool) int {
 		}
 		m.renumber(op, now)
 		if states[i].Fits && (pass || op.Kind == limit.Retries) && !m.knows(op, now) {
-			delay := m.charge(op, now)
+			delay, share := m.charge(op, now)
 			states[i] = m.look(op, now)
-			states[i].Fits, states[i].Wait, states[i].Delay = true, 0, delay
+			states[i].Fits, states[i].Wait, states[i].Delay, states[i].Share = true, 0, delay, share
 		}
 	}
 	return longest(ops, states)
@@ -126,8 +127,9 @@ func (m *Model) renumber(op limit.Op, now time.Time) {
 	}
 }
 
-// charge takes what fits, and tells how long the answer must be held.
-func (m *Model) charge(op limit.Op, now time.Time) (delay time.Duration) {
+// charge takes what fits, and tells how long the answer must be held, and how much
+// came of a share.
+func (m *Model) charge(op limit.Op, now time.Time) (delay time.Duration, share int64) {
 	key := string(op.Key)
 	switch op.Kind {
 	case limit.Rate, limit.Retries:
@@ -135,7 +137,11 @@ func (m *Model) charge(op limit.Op, now time.Time) (delay time.Duration) {
 		if op.MaxWait > 0 && op.Reserve == 0 {
 			delay = b.until(micro(op.Cost), now)
 		}
-		m.buckets[key] = b.charged(op.Cost, now)
+		if op.Share > 0 {
+			left := new(big.Int).Div(b.at(now), big.NewInt(limit.Unit)).Int64()
+			share = min(op.Share, left-op.Cost-op.Reserve)
+		}
+		m.buckets[key] = b.charged(op.Cost+share, now)
 	case limit.FixedWindow, limit.SlidingWindow:
 		w := m.windows[key].roll(op, now)
 		w.count += op.Cost
@@ -159,7 +165,7 @@ func (m *Model) charge(op limit.Op, now time.Time) (delay time.Duration) {
 		}
 		m.leases[key][string(op.ID)] = now.Add(op.Length)
 	}
-	return delay
+	return delay, share
 }
 
 // Settle corrects as limit.Store's Settle.

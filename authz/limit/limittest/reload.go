@@ -55,7 +55,7 @@ func (p *Player) renumberBucket(op *limit.Op) {
 	bursts := []int64{0, 1, 1, 3, 3, 10, 10, 10, 100, 1_000_000, limit.MaxBurst}
 	op.Refill = rates[p.draw(len(rates))]
 	op.Burst = bursts[p.draw(len(bursts))]
-	op.Reserve, op.MaxWait = 0, 0
+	op.Reserve, op.MaxWait, op.Share = 0, 0, 0
 	if p.draw(4) == 0 {
 		op.Reserve = op.Burst / int64(1+p.draw(6))
 	}
@@ -64,5 +64,7 @@ func (p *Player) renumberBucket(op *limit.Op) {
 		if p.draw(2) == 0 { // where it makes a difference
 			op.Refill, op.Burst, op.Reserve = rates[p.draw(3)], 1+int64(p.draw(3)), 0
 		}
+	} else if op.Kind == limit.Rate && p.draw(2) == 0 {
+		op.Share = min(1+int64(p.draw(20)), op.Burst)
 	}
 }
