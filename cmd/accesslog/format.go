@@ -257,14 +257,3 @@ func (f *Format) complete() error {
 	}
 	return nil
 }
-
-// Has tells whether lines of this format say the variable. Of JSON nobody knows
-// before: then it is true.
-func (f *Format) Has(vars *Vars, v Var) bool {
-	for _, p := range f.parts {
-		if x, ok := vars.inFormat(p.name); ok && x == v {
-			return true
-		}
-	}
-	return f.json
-}

@@ -48,47 +48,6 @@ func (r *Report) WriteChanges(w io.Writer, s Style) error {
 	return err
 }
 
-type printer struct {
-	Style
-	oneYear bool // the whole log
-	out     strings.Builder
-}
-
-func (p *printer) line(s string) { p.out.WriteString(s + "\n") }
-
-func (p *printer) paint(code, s string) string {
-	if !p.Colour {
-		return s
-	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
-}
-
-func (p *printer) bold(s string) string { return p.paint("1", s) }
-func (p *printer) dim(s string) string  { return p.paint("2", s) }
-func (p *printer) red(s string) string  { return p.paint("31", s) }
-
-func (p *printer) green(s string) string { return p.paint("32", s) }
-
-// head begins a section.
-func (p *printer) head(s string) { p.line("\n" + p.bold(s)) }
-
-// wrap writes text with a first and a following indent, broken between words.
-func (p *printer) wrap(first, following, text string) {
-	line, at := first, runes(first)
-	for i, word := range strings.Fields(clean(text)) {
-		if i > 0 && at+1+runes(word) > p.Width {
-			p.line(line)
-			line, at = following+word, runes(following)+runes(word)
-			continue
-		}
-		if i > 0 {
-			line, at = line+" ", at+1
-		}
-		line, at = line+word, at+runes(word)
-	}
-	p.line(line)
-}
-
 func (p *printer) summary(r *Report) {
 	v := &r.Verdicts
 	p.line(p.bold(cut(clean(r.title()), p.Width)))
@@ -129,39 +88,6 @@ func (r *Report) title() string {
 	}
 	return "Replay under " + r.Policy
 }
-
-func numberWidth(n int64) int { return len(thousands(n)) }
-
-func subjects(n int64) string {
-	if n == 1 {
-		return "1 client or tenant"
-	}
-	return thousands(n) + " clients and tenants"
-}
-
-// share is a percentage of five columns: never 0 of something, never all of less.
-func share(n, of int64) string {
-	switch x := float64(n) * 100 / float64(max(of, 1)); {
-	case n == 0 || n == of:
-		return fmt.Sprintf("%5.0f %%", x)
-	case x < 0.1:
-		return " <0.1 %"
-	case x > 99.9:
-		return ">99.9 %"
-	default:
-		return fmt.Sprintf("%5.1f %%", x)
-	}
-}
-
-// short is a time without its year, where the log has one year alone.
-func (p *printer) short(t time.Time) string {
-	if p.oneYear && p.Width < wideFrom {
-		return t.Format("01-02 15:04:05")
-	}
-	return clock(t)
-}
-
-func clock(t time.Time) string { return t.Format("2006-01-02 15:04:05") }
 
 func (p *printer) changes(r *Report) {
 	c := r.Changes
@@ -230,19 +156,6 @@ func (p *printer) timeline(r *Report) {
 	p.line(p.dim("  " + from + strings.Repeat(" ", gap) + to))
 }
 
-// span64 writes so many seconds as people do.
-func span64(seconds int64) string {
-	switch {
-	case seconds%86400 == 0:
-		return fmt.Sprintf("%d d", seconds/86400)
-	case seconds%3600 == 0:
-		return fmt.Sprintf("%d h", seconds/3600)
-	case seconds%60 == 0:
-		return fmt.Sprintf("%d min", seconds/60)
-	}
-	return fmt.Sprintf("%d s", seconds)
-}
-
 func (p *printer) denials(head string, list []Denial) {
 	if len(list) == 0 {
 		return
@@ -278,114 +191,4 @@ func (p *printer) offenders(r *Report) {
 		rows = append(rows, []string{thousands(o.Denied), thousands(o.Requests), name(o.Who, o.Tenant), p.short(o.Since), o.By})
 	}
 	table(p, []column{{head: "denied", right: true}, {head: "of requests", right: true}, {head: "who"}, {head: "since"}, {head: "mostly by"}}, rows)
-}
-
-// unusedNames are the names of one kind.
-type unusedNames struct {
-	what  string
-	names []string
-}
-
-// lists are the kinds that have any.
-func (u *Unused) lists() []unusedNames {
-	var out []unusedNames
-	for _, l := range []unusedNames{{"access rules", u.AccessRules}, {"edge limits", u.EdgeLimits}, {"routes", u.Routes}, {"plans", u.Plans}} {
-		if len(l.names) > 0 {
-			out = append(out, l)
-		}
-	}
-	if u.Tenants > 0 {
-		out = append(out, unusedNames{"tenants", []string{thousands(int64(u.Tenants))}})
-	}
-	return out
-}
-
-func (p *printer) unused(r *Report) {
-	if lists := r.Unused.lists(); len(lists) > 0 {
-		p.head("What no request of this log met")
-		for _, l := range lists {
-			p.wrap(fmt.Sprintf("  %-12s  ", l.what), strings.Repeat(" ", 16), strings.Join(l.names, ", "))
-		}
-	}
-	if len(r.Unrouted) == 0 {
-		return
-	}
-	p.head("Paths that no route names")
-	var rows [][]string
-	for _, x := range r.Unrouted[:min(len(r.Unrouted), textRows)] {
-		rows = append(rows, []string{thousands(x.Requests), x.Path})
-	}
-	table(p, []column{{head: "requests", right: true}, {head: "path"}}, rows)
-	p.more(len(r.Unrouted))
-}
-
-func (p *printer) suggestions(r *Report) {
-	if len(r.Suggestions) == 0 {
-		return
-	}
-	p.head("Limits that would have let this pass")
-	p.wrap("  ", "  ", fmt.Sprintf("The rate is p99.9 of the units that one client or tenant took in a minute, on its busiest day, plus %d %% of head room; the burst is the same of ten seconds.", headRoom))
-	var rows [][]string
-	for _, s := range r.Suggestions[:min(len(r.Suggestions), textSuggestions)] {
-		rows = append(rows, []string{s.Where(), s.Whom(), thousands(s.Requests), thousands(s.Demand.Median), thousands(s.Demand.P99), thousands(s.Demand.P999), s.Rate, thousands(s.Burst)})
-	}
-	table(p, []column{
-		{head: "route"}, {head: "who"}, {head: "requests", right: true, wide: true}, {head: "median/min", right: true, wide: true},
-		{head: "p99/min", right: true, wide: true}, {head: "p99.9/min", right: true}, {head: "rate", right: true}, {head: "burst", right: true},
-	}, rows)
-}
-
-// Where is the route for people.
-func (s *Suggestion) Where() string {
-	switch {
-	case s.Route != "":
-		return s.Route
-	case s.Who == "clients":
-		return "all requests" // counted so, whatever they cost
-	}
-	return "all together"
-}
-
-// Whom is who the numbers are of, for people.
-func (s *Suggestion) Whom() string {
-	if rest, ok := strings.CutPrefix(s.Who, "clients"); ok && s.Each {
-		return "each client" + rest
-	}
-	return "tenant " + s.Who
-}
-
-func (p *printer) notes(r *Report) {
-	lines := r.noteLines()
-	if len(lines) == 0 {
-		return
-	}
-	p.head("Notes")
-	for _, s := range lines {
-		p.wrap("  * ", "    ", s)
-	}
-}
-
-// noteLines are the notes, with what the counts of the log say.
-func (r *Report) noteLines() []string {
-	var lines []string
-	l := &r.Log
-	for _, b := range l.Bad {
-		lines = append(lines, fmt.Sprintf("%s could not be read: %s; the first is %s:%d", plural(b.Lines, "line"), b.Problem, b.Source, b.Line))
-	}
-	if l.Repaired > 0 {
-		lines = append(lines, plural(l.Repaired, "line")+" of JSON had to be repaired; escape=json in the log_format writes good ones")
-	}
-	for _, x := range []struct {
-		n    int64
-		what string
-	}{
-		{l.Skipped.NoRequest, "without a request that NGINX could read"},
-		{l.Skipped.Subrequests, "of NGINX's own requests to a service, left out"},
-		{l.Skipped.Datagrams, "of datagrams to the service, which name no client: left out"},
-	} {
-		if x.n > 0 {
-			lines = append(lines, plural(x.n, "line")+" "+x.what)
-		}
-	}
-	return append(lines, r.Notes...)
 }
