@@ -44,6 +44,14 @@ const (
 // becomes a service.
 func startStack(t *testing.T, stores ...string) *stack {
 	t.Helper()
+	// A loaded machine may take longer than the time within which NGINX and the
+	// service give up: here that would only blur what is counted.
+	return startStackWaiting(t, "10s", stores...)
+}
+
+// startStackWaiting is startStack with an NGINX that waits so long for the service.
+func startStackWaiting(t *testing.T, wait string, stores ...string) *stack {
+	t.Helper()
 	s := &stack{dir: t.TempDir(), app: startApp(t)}
 	s.policy = filepath.Join(s.dir, "policy.yaml")
 	hash := sha256.Sum256([]byte(globexKey))
@@ -55,10 +63,8 @@ func startStack(t *testing.T, stores ...string) *stack {
 		args = append(args, "--authz", svc.addr, "--datagrams", svc.datagrams)
 	}
 	run(t, args...)
-	// A loaded machine may take longer than the time within which NGINX and the
-	// service give up: here that would only blur what is counted.
 	ask := filepath.Join(s.dir, "sluice/ask.conf")
-	fill(t, ask, ask, "200ms", "10s")
+	fill(t, ask, ask, "200ms", wait)
 
 	h1, h2 := gentest.FreePort(t), gentest.FreePort(t)
 	s.http1, s.http2 = "http://"+h1, "http://"+h2
