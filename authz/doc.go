@@ -26,11 +26,10 @@
 // see what a tenant has used (usage.go, census.go), reset it, and give and take
 // beside the policy (operate.go, operate_terms.go): every change is written down
 // first (audit.go), and kept with the counters, where a Ledger (ledger.go) of each
-// instance finds it. Decisions are
-// counted in tables of fixed size (metrics.go, tally.go, accounts.go), which
-// collector.go reads for Prometheus. A Reloader (reload.go) keeps the newest good
-// policy in force, at a signal, at a request, and when Watch (watch.go) sees a
-// file change.
+// instance finds it; openapi.yaml describes all of it. Decisions are counted in
+// tables of fixed size (metrics.go, tally.go, accounts.go), which collector.go reads
+// for Prometheus. A Reloader (reload.go) keeps the newest good policy in force, at a
+// signal, at a request, and when Watch (watch.go) sees a file change.
 //
 // What a quota has come to is handed over by the decision that saw it (notice.go),
 // and told to webhooks by a Notifier (notifier.go, event.go, webhook.go, spike.go):
