@@ -17,7 +17,7 @@ func TestSites(t *testing.T) {
 	if err != nil || len(sites) == 0 {
 		t.Fatalf("cannot find the sites: %v", err)
 	}
-	for _, site := range sites {
+	for _, site := range append(sites, "../policies/testdata/example/policy.yaml") {
 		t.Run(filepath.Base(site), func(t *testing.T) {
 			p, ds := policies.Load(site)
 			if ds.HasErrors() {
