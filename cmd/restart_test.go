@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -244,7 +245,10 @@ func TestServeHandedSockets(t *testing.T) {
 	m.keep(t, "admin", admin)
 	m.start(t, policy, "--store", "memory", "--datagrams", "", "--token-file", filepath.Join(dir, "token"))
 	for path, url := range map[string]string{path: "http://sluice/_sluice/open/all", adminPath: "http://localhost/-/status"} {
-		c := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", path) }}}
+		c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", path)
+		}}}
 		if a := ask(t, c, http.MethodGet, url); a.status/100 != 2 {
 			t.Errorf("%s on %s: status %d %s", url, path, a.status, a.body)
 		}

@@ -48,17 +48,6 @@ type Local struct {
 	owing  map[*localQuota]bool
 }
 
-// localQuota is what is known of a quota, and what was counted of it here.
-type localQuota struct {
-	key, tag []byte
-	calendar *Calendar
-	known    quota
-	own      int64 // units since known
-	sending  int64 // of them on their way, under id
-	id       []byte
-	tried    time.Time
-}
-
 // localCall is the memory of one decision.
 type localCall struct {
 	ops    [MaxOps]Op
@@ -89,63 +78,6 @@ func NewLocal(store Store, o LocalOptions) *Local {
 	l.calls.New = func() any { return new(localCall) }
 	l.done.Go(func() { l.run(ctx) })
 	return l
-}
-
-// Learn notes the totals of quotas, as the store has just told them.
-func (l *Local) Learn(ops []Op, states []State) {
-	for i := range ops {
-		if op := &ops[i]; op.Kind == Quota {
-			l.learn(op, &states[i])
-		}
-	}
-}
-
-func (l *Local) learn(op *Op, s *State) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q := l.quotas[string(op.Key)]
-	if q == nil {
-		if q = l.newQuota(op); q == nil {
-			return
-		}
-	}
-	q.calendar = op.Calendar
-	if s.Stamp < q.known.start || s.Stamp == q.known.start && s.Used < q.known.used {
-		return // answers overtake each other
-	}
-	if s.Stamp != q.known.start {
-		q.own, q.sending, q.id = 0, 0, nil
-		delete(l.owing, q)
-	}
-	end := l.o.Now().UnixMicro() + s.Reset.Microseconds()
-	q.known = quota{start: s.Stamp, end: end, used: s.Used, over: s.Over}
-}
-
-// newQuota makes room for another quota; nil when there is none. l.mu is held.
-func (l *Local) newQuota(op *Op) *localQuota {
-	if len(l.quotas) >= max(l.o.MaxKeys/10, 1) {
-		l.sweep()
-		if len(l.quotas) >= max(l.o.MaxKeys/10, 1) {
-			return nil
-		}
-	}
-	q := &localQuota{key: append([]byte(nil), op.Key...), calendar: op.Calendar}
-	q.tag = q.key
-	if len(op.Tag) > 0 {
-		q.tag = append([]byte(nil), op.Tag...)
-	}
-	l.quotas[string(q.key)] = q
-	return q
-}
-
-// sweep forgets quotas whose period is over. l.mu is held.
-func (l *Local) sweep() {
-	now := l.o.Now().UnixMicro()
-	for key, q := range l.quotas {
-		if q.known.end <= now && !l.owing[q] {
-			delete(l.quotas, key)
-		}
-	}
 }
 
 // Take is Store.Take here alone. The error is that of a memory that is full.
@@ -226,41 +158,6 @@ func (l *Local) Settle(ops []Op, deltas []int64) error {
 	return l.memory.Settle(context.Background(), nil, rest, owed)
 }
 
-// quota is the entry of a quota, in the period of now. l.mu is held. One that finds
-// no room counts for this decision alone.
-func (l *Local) quota(op *Op, now int64) *localQuota {
-	q := l.quotas[string(op.Key)]
-	if q == nil {
-		if q = l.newQuota(op); q == nil {
-			q = &localQuota{key: op.Key, tag: op.Tag}
-		}
-	}
-	q.calendar = op.Calendar
-	if rolled := q.known.roll(op.Calendar.around(now), now); rolled.start != q.known.start {
-		q.known, q.own, q.sending, q.id = rolled, 0, 0, nil
-		delete(l.owing, q)
-	}
-	return q
-}
-
-// state is what is told of the quota before a charge.
-func (q *localQuota) state(op *Op, now, part int64) State {
-	sum := q.known
-	if q.own > 0 {
-		spent := *op
-		spent.Cost = q.own
-		sum.charge(&spent)
-	}
-	if op.Max == Unlimited {
-		return sum.state(op, now, true)
-	}
-	room := max(0, op.max()-q.known.inside()) + max(0, op.overage()-q.known.over)
-	share := (room + part - 1) / part
-	s := sum.state(op, now, q.own+op.Cost <= share)
-	s.Remaining = min(s.Remaining, max(0, share-q.own))
-	return s
-}
-
 // scaled is this instance's part of a limit.
 func (l *Local) scaled(op Op) Op {
 	if l.part == 1 {
@@ -281,124 +178,6 @@ func (l *Local) scaled(op Op) Op {
 		op.Max = divide(op.Max)
 	}
 	return op
-}
-
-// over is a part of a speed, rounded up: the units that come in MaxPeriod are
-// counted in whole micro-units.
-func (r Refill) over(parts int64) Refill {
-	if parts <= 1 {
-		return r
-	}
-	if g := gcd(r.Micro, parts); g > 1 {
-		r.Micro, parts = r.Micro/g, parts/g
-	}
-	longest := MaxPeriod.Microseconds()
-	if r.Period <= longest/parts {
-		r.Period *= parts
-		return r
-	}
-	return Refill{Micro: (r.Micro + parts - 1) / parts, Period: r.Period}.reduced()
-}
-
-// reduced is the same speed without a common divisor.
-func (r Refill) reduced() Refill {
-	g := gcd(r.Micro, r.Period)
-	return Refill{Micro: r.Micro / g, Period: r.Period / g}
-}
-
-// run writes what is owed until Close.
-func (l *Local) run(ctx context.Context) {
-	ticker := time.NewTicker(l.o.WriteEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			_ = l.Write(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// Write offers the store what was counted here. The first failure ends it, and is
-// returned: the rest is kept.
-func (l *Local) Write(ctx context.Context) error {
-	for {
-		op, q := l.next()
-		if q == nil {
-			return nil
-		}
-		var state [1]State
-		call, cancel := context.WithTimeout(ctx, time.Second)
-		began := time.Now()
-		_, err := l.store.Take(call, []Op{op}, state[:])
-		cancel()
-		l.wrote(q, &op, &state[0], began, err)
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// next is a quota that owes, and the op that pays: it asks for no room.
-func (l *Local) next() (Op, *localQuota) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.o.Now().UnixMicro()
-	for q := range l.owing {
-		switch {
-		case q.known.end <= now, q.own <= 0:
-			q.own, q.sending, q.id = 0, 0, nil
-			delete(l.owing, q)
-			continue
-		case q.sending > 0 && !q.tried.IsZero() && time.Since(q.tried) > giveUpAfter:
-			q.paid()
-			continue
-		case q.sending == 0:
-			q.sending = min(q.own, MaxBurst)
-			q.id = fmt.Appendf(nil, "local/%s%016x", l.prefix[:], l.serial.Add(1))
-			q.tried = time.Time{}
-		}
-		return Op{Tag: q.tag, Key: q.key, ID: q.id, Kind: Quota, Cost: q.sending, Max: Unlimited, Calendar: q.calendar}, q
-	}
-	return Op{}, nil
-}
-
-// paid takes what was sent for written.
-func (q *localQuota) paid() {
-	q.own -= q.sending
-	q.known.used += q.sending
-	q.sending, q.id = 0, nil
-}
-
-// wrote hears how a write went.
-func (l *Local) wrote(q *localQuota, op *Op, s *State, began time.Time, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case err != nil:
-		if q.tried.IsZero() && !untouched(err) {
-			q.tried = began
-		}
-	case string(q.id) == string(op.ID):
-		q.paid()
-		if s.Stamp == q.known.start {
-			q.known.used = max(q.known.used, s.Used)
-		}
-		if q.own <= 0 {
-			delete(l.owing, q)
-		}
-	}
-}
-
-// Owed is how many units the store has not got yet.
-func (l *Local) Owed() (units int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for q := range l.owing {
-		units += q.own
-	}
-	return units
 }
 
 // Close writes what it can within a second. The error tells of units that the store

@@ -47,6 +47,29 @@ func (r Refill) valid() bool {
 	return r.Micro >= 1 && r.Micro <= maxLevel && r.Period >= 1 && r.Period <= int64(MaxPeriod/time.Microsecond)
 }
 
+// over is a part of a speed, rounded up: the units that come in MaxPeriod are
+// counted in whole micro-units.
+func (r Refill) over(parts int64) Refill {
+	if parts <= 1 {
+		return r
+	}
+	if g := gcd(r.Micro, parts); g > 1 {
+		r.Micro, parts = r.Micro/g, parts/g
+	}
+	longest := MaxPeriod.Microseconds()
+	if r.Period <= longest/parts {
+		r.Period *= parts
+		return r
+	}
+	return Refill{Micro: (r.Micro + parts - 1) / parts, Period: r.Period}.reduced()
+}
+
+// reduced is the same speed without a common divisor.
+func (r Refill) reduced() Refill {
+	g := gcd(r.Micro, r.Period)
+	return Refill{Micro: r.Micro / g, Period: r.Period / g}
+}
+
 func gcd(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
