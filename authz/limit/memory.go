@@ -12,8 +12,8 @@ import (
 
 // MemoryOptions are the choices of a Memory; the zero value is good.
 type MemoryOptions struct {
-	// MaxKeys is the most counters that are kept, 1,000,000 if 0. A counter takes 85
-	// to 170 bytes and its key; a lease, four units of a log that came at different
+	// MaxKeys is the most counters that are kept, 1,000,000 if 0. A counter takes 80
+	// to 100 bytes and its key, when there are many; a lease, four units of a log that came at different
 	// times, and an ID that is remembered, are a counter each.
 	MaxKeys int
 	// Grace is how long a counter is kept that no longer matters, and how far a clock

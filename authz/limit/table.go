@@ -4,7 +4,7 @@ package limit
 // cache line per counter, and one more for its key, which is compared whole. It
 // is not safe for concurrent use; its shard's lock is.
 type table struct {
-	slots []entry // a power of two, at most three quarters used
+	slots []entry // at most four fifths used
 	used  int
 	hand  int // where the next sweep goes on; always a slot, or 0
 }
@@ -16,15 +16,38 @@ type entry struct {
 	words
 }
 
-const minSlots = 8
+const (
+	minSlots = 8
+	// doubleTo is where a table no longer doubles but grows by a quarter: most of the
+	// memory is in large ones.
+	doubleTo = 1024
+)
+
+// home is the slot where the search for a hash begins.
+func (t *table) home(hash uint64) int { return int(hash & (1<<32 - 1) * uint64(len(t.slots)) >> 32) }
+
+// next is the slot behind i.
+func (t *table) next(i int) int {
+	if i++; i < len(t.slots) {
+		return i
+	}
+	return 0
+}
+
+// behind is how many slots i is behind j.
+func (t *table) behind(i, j int) int {
+	if i < j {
+		i += len(t.slots)
+	}
+	return i - j
+}
 
 // find returns the entry of key, or nil.
 func (t *table) find(hash uint64, key []byte) *entry {
 	if t.used == 0 {
 		return nil
 	}
-	mask := len(t.slots) - 1
-	for i := int(hash) & mask; t.slots[i].hash != 0; i = (i + 1) & mask {
+	for i := t.home(hash); t.slots[i].hash != 0; i = t.next(i) {
 		if e := &t.slots[i]; e.hash == hash && e.key == string(key) {
 			return e
 		}
@@ -34,18 +57,21 @@ func (t *table) find(hash uint64, key []byte) *entry {
 
 // insert adds a key that is not there. Slots found before may have moved.
 func (t *table) insert(e entry) {
-	if (t.used+1)*4 > len(t.slots)*3 {
-		t.resize(max(minSlots, len(t.slots)*2))
+	if size := len(t.slots); (t.used+1)*5 > size*4 {
+		grown := size + size/4
+		if size < doubleTo {
+			grown = max(minSlots, 2*size)
+		}
+		t.resize(grown)
 	}
 	t.place(e)
 	t.used++
 }
 
 func (t *table) place(e entry) {
-	mask := len(t.slots) - 1
-	i := int(e.hash) & mask
+	i := t.home(e.hash)
 	for t.slots[i].hash != 0 {
-		i = (i + 1) & mask
+		i = t.next(i)
 	}
 	t.slots[i] = e
 }
@@ -64,10 +90,8 @@ func (t *table) resize(size int) {
 // remove frees slot i and moves up what had been pushed past it, so that no
 // search ends early.
 func (t *table) remove(i int) {
-	mask := len(t.slots) - 1
-	for j := (i + 1) & mask; t.slots[j].hash != 0; j = (j + 1) & mask {
-		home := int(t.slots[j].hash) & mask
-		if (j-home)&mask >= (j-i)&mask {
+	for j := t.next(i); t.slots[j].hash != 0; j = t.next(j) {
+		if t.behind(j, t.home(t.slots[j].hash)) >= t.behind(j, i) {
 			t.slots[i] = t.slots[j]
 			i = j
 		}
@@ -78,10 +102,9 @@ func (t *table) remove(i int) {
 
 // forget drops an entry that find returned. Slots found before may have moved.
 func (t *table) forget(e *entry) {
-	mask := len(t.slots) - 1
-	i := int(e.hash) & mask
+	i := t.home(e.hash)
 	for &t.slots[i] != e {
-		i = (i + 1) & mask
+		i = t.next(i)
 	}
 	t.remove(i)
 }
@@ -104,7 +127,7 @@ func (t *table) sweep(count int, before moment, s *shard) (looked, dropped int) 
 	}
 	t.hand = 0
 	if size := len(t.slots); size > minSlots && t.used*8 < size {
-		t.resize(size / 2)
+		t.resize(max(minSlots, size/2))
 	}
 	return looked, dropped
 }
