@@ -45,6 +45,8 @@ type Request struct {
 	// What an application says that asks by itself (POST /v1/take); no header sets it.
 	app *appRequest
 
+	forwarded forwarded // by a proxy that is no NGINX of ours
+
 	fields []field // credentials and values, in the order they came
 }
 

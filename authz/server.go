@@ -192,6 +192,10 @@ func (h *handler) serve(ctx *fasthttp.RequestCtx) {
 		h.app(ctx)
 		return
 	}
+	if isForward(ctx.Request.Header.RequestURI()) {
+		h.forward(ctx)
+		return
+	}
 	if !ctx.IsGet() && !ctx.IsHead() {
 		ctx.Response.SetStatusCode(fasthttp.StatusMethodNotAllowed)
 		ctx.Response.Header.Set(fasthttp.HeaderAllow, "GET, HEAD")

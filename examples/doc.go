@@ -4,6 +4,7 @@
 //
 //	saas   an API sold in plans: keys, plans, weights, both fail modes; `make demo` runs it
 //	app    the small application behind the demos
+//	forward-auth  Caddy, Traefik and Envoy in the place of NGINX
 //	client      a worker that asks before each job, and the client to copy
 //	ci          a GitHub workflow, a GitLab pipeline and a git hook around a policy
 //	prometheus  alerts on what the service shows, and their tests
