@@ -168,12 +168,13 @@ func (t *benchTable) load(l *benchLine) {
 	write(t, script, fmt.Sprintf(`
 local n, random, floor = %d, math.random, math.floor
 local head = "GET /_sluice/open/all HTTP/1.1\r\nHost: sluice\r\nX-Sluice-Method: GET\r\nX-Sluice-Uri: /v1/items?q=1\r\n" ..
-  "X-Sluice-Host: api.example\r\nX-Sluice-Request: 0123456789abcdef0123456789abcdef\r\nX-Sluice-Ip: 10."
-function init() math.randomseed(os.time() + tonumber(tostring({}):sub(8), 16) %% 100000) end
-function request()
+  "X-Sluice-Host: api.example\r\nX-Sluice-Ip: 10."
+local round, seq = "0123456789abcdef" .. %d .. "a", 100000000
+function request() -- each with an id of its own, or it would get the first one's answer
   local i = random(0, n - 1)
-  return head .. floor(i / 65536) .. "." .. floor(i / 256) %% 256 .. "." .. i %% 256 .. "\r\n\r\n"
-end`, l.clients()))
+  seq = seq + 1
+  return head .. floor(i / 65536) .. "." .. floor(i / 256) %% 256 .. "." .. i %% 256 .. "\r\nX-Sluice-Request: " .. round .. seq .. "\r\n\r\n"
+end`, l.clients(), len(l.rates)))
 	before := cpuOf(t, l.cpu)
 	out, err := exec.Command("wrk", "-t1", "-c"+strconv.Itoa(benchConns), "-d"+benchTime, "-s", script, "http://"+l.addr).CombinedOutput()
 	if err != nil {
