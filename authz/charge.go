@@ -13,7 +13,7 @@ import (
 
 // charge asks the store about every limit of the request, in one step.
 func (e *Engine) charge(req *Request, r *boundRoute, id *identity, c client, d *Decision) {
-	s := subject{client: c, tenant: id.tenant, key: id.key, user: id.user, scope: id.scope, route: r.id, places: e.places.Load(), proof: id.proof, req: req}
+	s := subject{client: c, tenant: id.tenant, key: id.key, user: id.user, scope: id.scope, route: r.id, places: e.places.Load(), proof: id.proof, shared: e.shared, req: req}
 	if len(id.rules)+len(r.rules)+len(d.bound.top) == 0 {
 		return
 	}
@@ -146,7 +146,9 @@ func (d *Decision) fill(op *limit.Op, r *rule, s *subject) {
 	if op.Kind == limit.Quota {
 		op.Max = d.terms.max(r, d.now)
 	}
-	if r.named {
+	// In one instance the memory of visits makes a charge once; only where several
+	// share the store does it have to know the request.
+	if r.named && (s.shared || op.Kind == limit.Concurrency) {
 		start := len(d.names)
 		d.names = appendID(d.names, s)
 		op.ID = d.names[start:len(d.names):len(d.names)]

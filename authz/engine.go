@@ -35,6 +35,9 @@ type Options struct {
 	// Local stands in for the store on routes that go on without it; nil: they are
 	// open then.
 	Local *limit.Local
+	// Shared tells that other instances use the same store: it then has to know the
+	// requests that hard quotas were charged for.
+	Shared bool
 	// Log gets what nobody asked for: a panic, once. nil: slog.Default.
 	Log *slog.Logger
 	// Now is the clock of X-RateLimit-Reset, of grants, and of how long an
@@ -53,6 +56,7 @@ type Options struct {
 type Engine struct {
 	store        limit.Store
 	deadline     time.Duration
+	shared       bool
 	quotasWait   bool // and nothing else does
 	breaker      *limit.Breaker
 	local        *limit.Local
@@ -78,7 +82,7 @@ type Engine struct {
 // each question's path decides.
 func New(store limit.Store, o Options) *Engine {
 	e := &Engine{
-		store: store, deadline: o.Deadline, quotasWait: o.WaitsForQuotas, breaker: o.Breaker, local: o.Local,
+		store: store, deadline: o.Deadline, quotasWait: o.WaitsForQuotas, breaker: o.Breaker, local: o.Local, shared: o.Shared,
 		directory: o.Directory, log: o.Log, now: o.Now, jitter: o.Jitter, metrics: newMetrics(),
 	}
 	e.places.Store(&o.Places)

@@ -42,6 +42,7 @@ type subject struct {
 	route  []byte // encoded name
 	places *Places
 	proof  []byte // the field whose credential was found good; empty when none was
+	shared bool   // other instances use the same store
 	req    *Request
 }
 

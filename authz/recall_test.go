@@ -283,3 +283,29 @@ func TestRecallClaims(t *testing.T) {
 		t.Errorf("dropped: known %t, busy %t", known, busy)
 	}
 }
+
+// NGINX asks another instance when one is lost: a hard quota that both share knows
+// the request, and is charged once. An instance alone needs no mark of it.
+func TestHardQuotasKnowRequestsAcrossInstances(t *testing.T) {
+	policy := "limits: {monthly: {per: ip, quota: 10/month}}\nroutes: [{name: rest, match: {prefix: /}}]\n"
+	for _, shared := range []bool{true, false} {
+		clock := limittest.NewClock()
+		store := limit.NewMemory(limit.MemoryOptions{Now: clock.Now})
+		one, two := newSiteOn(t, "", clock, store), newSiteOn(t, "", clock, store)
+		one.engine.shared, two.engine.shared = shared, shared
+		one.swap(policy)
+		two.swap(policy)
+		one.ask("rest", visit("r1")).want(t, "one", 204)
+		two.ask("rest", visit("r1")).want(t, "two", 204)
+		want := int64(2)
+		if shared {
+			want = 1
+		}
+		if n := one.used("rest", "monthly", visit("r2")); n != want {
+			t.Errorf("shared %t: %d units are used, want %d", shared, n, want)
+		}
+		if marks := store.Len() - 1; shared != (marks > 0) {
+			t.Errorf("shared %t: %d marks of requests", shared, marks)
+		}
+	}
+}

@@ -153,7 +153,7 @@ func runServe(e *env, o serveOptions) error {
 	if tenants != nil {
 		defer tenants.Close()
 	}
-	engine = authz.New(store.Store, authz.Options{Directory: tenants, Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Breaker: store.breaker, Local: store.local, Log: log, Ledger: ledger, Notifier: notifier})
+	engine = authz.New(store.Store, authz.Options{Directory: tenants, Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Shared: store.breaker != nil, Breaker: store.breaker, Local: store.local, Log: log, Ledger: ledger, Notifier: notifier})
 	source.engine = engine
 	if err := engine.Swap(first); err != nil {
 		return fmt.Errorf("cannot enforce policy %q: %w", o.Policy, err)
