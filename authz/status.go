@@ -77,8 +77,13 @@ type Finding struct {
 const shownInStatus = 100
 
 func findings(found policies.Diagnostics) []Finding {
-	var out []Finding
-	for _, d := range found[:min(len(found), shownInStatus)] {
+	return Findings(found[:min(len(found), shownInStatus)])
+}
+
+// Findings are diagnostics as JSON has them, all of them; never nil.
+func Findings(found policies.Diagnostics) []Finding {
+	out := make([]Finding, 0, len(found))
+	for _, d := range found {
 		f := Finding{
 			File: d.Pos.File, Line: d.Pos.Line, Column: d.Pos.Col,
 			Path: d.Path, Message: d.Message, Rule: d.Rule, Severity: "error",

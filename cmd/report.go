@@ -5,19 +5,9 @@ import (
 	"fmt"
 	"io"
 
+	"sluice/authz"
 	"sluice/policies"
 )
-
-// finding is a diagnostic as JSON has it.
-type finding struct {
-	File     string `json:"file"`
-	Line     int    `json:"line,omitempty"`
-	Column   int    `json:"column,omitempty"`
-	Path     string `json:"path,omitempty"`
-	Message  string `json:"message"`
-	Rule     string `json:"rule"`
-	Severity string `json:"severity"` // error or warning
-}
 
 // writeText writes one line for each finding.
 func writeText(w io.Writer, ds policies.Diagnostics) error {
@@ -30,22 +20,8 @@ func writeText(w io.Writer, ds policies.Diagnostics) error {
 }
 
 // writeJSON writes the findings as one array.
-func writeJSON(w io.Writer, ds policies.Diagnostics) error { return writeIndented(w, findingsOf(ds)) }
-
-// findingsOf are findings as JSON has them.
-func findingsOf(ds policies.Diagnostics) []finding {
-	list := make([]finding, 0, len(ds))
-	for _, d := range ds {
-		f := finding{
-			File: d.Pos.File, Line: d.Pos.Line, Column: d.Pos.Col,
-			Path: d.Path, Message: d.Message, Rule: d.Rule, Severity: "error",
-		}
-		if d.Warning {
-			f.Severity = "warning"
-		}
-		list = append(list, f)
-	}
-	return list
+func writeJSON(w io.Writer, ds policies.Diagnostics) error {
+	return writeIndented(w, authz.Findings(ds))
 }
 
 // writeIndented writes JSON for people and programs.

@@ -245,8 +245,8 @@ func (r *testRun) writeJSON() error {
 	out := struct {
 		Failed   int                  `json:"failed"`
 		Files    []*policytest.Report `json:"files"`
-		Findings []finding            `json:"findings"`
-	}{Files: r.reports, Findings: findingsOf(r.found)}
+		Findings []authz.Finding      `json:"findings"`
+	}{Files: r.reports, Findings: authz.Findings(r.found)}
 	for _, report := range r.reports {
 		out.Failed += report.Failed()
 	}

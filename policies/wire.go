@@ -1,7 +1,5 @@
 package policies
 
-import "strconv"
-
 // What NGINX's rendered configuration and the service must agree on, to the
 // letter. See DESIGN.md, section 3.
 
@@ -79,6 +77,3 @@ func AuthPath(mode FailMode, route string) string {
 // DenyStatuses are the statuses a denial can have at the client, apart from
 // 401 and from the 4xx that access rules choose.
 func DenyStatuses() []int { return []int{402, 403, 429, 451, 503} }
-
-// StatusText writes a status as the wire has it.
-func StatusText(status int) string { return strconv.Itoa(status) }

@@ -50,15 +50,6 @@ type Counts struct {
 	Timed    int64 // say how long the request took
 }
 
-// BadLines is how many lines could not be read.
-func (c *Counts) BadLines() int64 {
-	n := int64(0)
-	for i := range c.Bad {
-		n += c.Bad[i].Lines
-	}
-	return n
-}
-
 // Problems are the kinds of what can be wrong with a line.
 func Problems() []Problem { return []Problem{Unlike, CutShort, NoTime, TooLong, Leap} }
 
