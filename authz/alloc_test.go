@@ -85,6 +85,39 @@ func TestFoundTenantsAllocateNothing(t *testing.T) {
 	}
 }
 
+// Nor does one by a token, a login or a certificate whose tenant it knows; nor by a
+// token that it knows to be nobody's.
+func TestFoundPeopleAllocateNothing(t *testing.T) {
+	server := limittest.StartServer(t)
+	bank, hash := newCert(t, "bank")
+	s := newTokenSite(t, tokenShop)
+	put := s.direct(server)
+	put("tenant:umbrella", "plan", "paid")
+	put("tenant:globex", "plan", "paid", "claim", "org-42")
+	put("claim:org-42", "tenant", "globex")
+	put("cert:"+hash, "tenant", "globex")
+	policy := strings.Replace(tokenShop, "  missing:", "    - client_cert: {}\n    - auth_request: {location: /auth, user_header: X-User, tenant_header: X-Org}\n  missing:", 1)
+	s.use(strings.ReplaceAll(policy, "burst: ", "burst: 10000"), s.issuer.set(allKeys()...))
+	for what, c := range map[string]struct {
+		tenant  string
+		headers []string
+	}{
+		"by id": {"umbrella", []string{bearer(s.token("org", "umbrella"))}}, "by claim": {"globex", []string{bearer(s.token("org", "org-42"))}},
+		"unlisted": {"initech", []string{bearer(s.token("org", "initech"))}}, "a login": {"umbrella", login("ann", "umbrella")},
+		"a certificate": {"globex", []string{cert(bank)}},
+	} {
+		var r Request
+		var d Decision
+		r.Read(s.head("all", c.headers))
+		for range 10 {
+			s.engine.Decide(&r, &d)
+		}
+		if n := testing.AllocsPerRun(1000, func() { s.engine.Decide(&r, &d) }); n != 0 || d.Tenant != c.tenant || d.Verdict != Allow {
+			t.Errorf("%s: %v allocations for %q (%s), want 0 for %q", what, n, d.Tenant, d.Verdict, c.tenant)
+		}
+	}
+}
+
 // Nor does one that looks the client up.
 func TestPlacesAllocateNothing(t *testing.T) {
 	s := placedSite(t, strings.Replace(placedPolicy, "window: 3/1h", "window: 1000000/1h", 1))

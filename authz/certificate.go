@@ -24,11 +24,9 @@ func (b *bound) identifyCert(value []byte, c client, d *Decision) (identity, boo
 		return b.outcome(b.policy.Identity.Invalid, true, d)
 	}
 	sum := policies.SHA256(sha256.Sum256(der))
-	p := person{listed: -1, plan: -1}
+	p := person{listed: -1, plan: -1, certified: true, cert: sum}
 	if i, known := b.policy.TenantByCert(sum); known {
 		p.listed = i
-	} else if b.policy.Identity.Unlisted.Plan >= 0 {
-		p.tag = appendHash([]byte("cert"), sum[:])
 	}
 	return b.identifyPerson(&p, c, d)
 }

@@ -175,6 +175,9 @@ func (t *tokens) personOf(b *bound, claims jwt.MapClaims) (person, bool) {
 	if i, known := b.policy.PlanNamed(string(plan)); known {
 		p.plan = i
 	}
+	if p.listed < 0 {
+		p.unlist() // once, for all that he asks
+	}
 	return p, ok
 }
 

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"net/http"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/redis/go-redis/v9"
 
 	"sluice/authz/limit/limittest"
@@ -19,11 +21,16 @@ import (
 // one that is taken away is not, and nothing secret is there or in the log.
 func TestTenantsInRedis(t *testing.T) {
 	t.Parallel()
-	const password, key = "a-password-nobody-sees", "sk_live_nobody_sees"
+	const password, key, secret = "a-password-nobody-sees", "sk_live_nobody_sees", "a secret that signs tokens, and that nobody sees"
 	addr := limittest.StartRedis(t, "--requirepass", password)
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, filepath.Join(filepath.Dir(policy), "jwks.json"), `{"keys":[{"kty":"oct","alg":"HS256","k":"`+base64.RawURLEncoding.EncodeToString([]byte(secret))+`"}]}`)
 	write(t, policy, `version: 1
-identity: {sources: [{api_key: {header: X-API-Key}}], missing: {deny: 401}}
+identity:
+  sources:
+    - api_key: {header: X-API-Key}
+    - jwt: {header: Authorization, jwks_file: jwks.json, issuer: "https://id.example", tenant_claim: org, user_claim: sub}
+  missing: {deny: 401}
 plans: {pro: {limits: {speed: {per: key, rate: 1000/s, burst: 1000}}}}
 `)
 	s := startServiceOn(t, "127.0.0.1:0", policy, "memory", "--tenants", "redis://:"+password+"@"+addr)
@@ -64,13 +71,37 @@ plans: {pro: {limits: {speed: {per: key, rate: 1000/s, burst: 1000}}}}
 	if !strings.Contains(metrics, `sluice_tenant_reads_total{result="found"}`) || !strings.Contains(metrics, "sluice_tenant_changes_heard 1") {
 		t.Error("metrics tell nothing of the reads")
 	}
+	// A token that was unlisted is the tenant's within the second.
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"iss": "https://id.example", "org": "hooli", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix(),
+	}).SignedString([]byte(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	byToken := func() string {
+		a := ask(t, http.DefaultClient, "GET", "http://"+s.addr+"/_sluice/open/all", "Authorization", "Bearer "+token, "X-Sluice-Ip", "192.0.2.1", "X-Sluice-Method", "GET", "X-Sluice-Uri", "/")
+		return a.header.Get("X-Sluice-Decision") + " " + a.header.Get("X-Sluice-Tenant")
+	}
+	if got := byToken(); got != "deny " {
+		t.Errorf("a token of nobody: %q", got)
+	}
+	written := time.Now()
+	c.HSet(ctx, "sluice:tenant:hooli", "plan", "pro")
+	c.Publish(ctx, "sluice:tenants", "tenant:hooli")
+	for byToken() != "allow hooli" {
+		if time.Since(written) > 20*time.Second {
+			t.Fatalf("a token of a new tenant: %q\n%s", byToken(), s.log.text())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Logf("a token of a new tenant is good after %v", time.Since(written))
 	keys, err := c.Keys(ctx, "*").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, text := range map[string]string{"the log": s.log.text(), "Redis": strings.Join(keys, "\n"), "metrics": metrics} {
-		for _, secret := range []string{password, key} {
-			if strings.Contains(text, secret) {
+		for _, hidden := range []string{password, key, secret, token} {
+			if strings.Contains(text, hidden) {
 				t.Errorf("%s holds a secret", what)
 			}
 		}

@@ -44,6 +44,8 @@ type Directory struct {
 	breaker *limit.Breaker
 	keys    *memo.Table[*Key]
 	tenants *memo.Table[*Tenant]
+	claims  *memo.Table[*Link] // by claimKey
+	certs   *memo.Table[*Link]
 	turns   chan struct{}
 
 	heard   atomic.Bool   // somebody listens to changes
@@ -70,7 +72,7 @@ func Open(url string, o Options) (*Directory, error) {
 	}
 	return &Directory{
 		Options: o, client: client, breaker: limit.NewBreaker(nil, limit.BreakerOptions{}),
-		keys: memo.New[*Key](), tenants: memo.New[*Tenant](),
+		keys: memo.New[*Key](), tenants: memo.New[*Tenant](), claims: memo.New[*Link](), certs: memo.New[*Link](),
 		turns: make(chan struct{}, readers), said: map[string]bool{},
 	}, nil
 }
@@ -105,6 +107,37 @@ func (d *Directory) Tenant(id string, now time.Time) (*Tenant, error) {
 	r := read{d: d, now: now}
 	defer r.done()
 	return r.tenant(id)
+}
+
+// Claimed is the tenant that tokens and logins name so, at a time; nil when there is
+// none. An error wraps limit.ErrUnavailable.
+func (d *Directory) Claimed(claim []byte, now time.Time) (*Tenant, error) {
+	if len(claim) == 0 || len(claim) > maxClaim {
+		return nil, nil
+	}
+	r := read{d: d, now: now}
+	defer r.done()
+	name := claimKey(claim)
+	link, err := r.link(d.claims, name, func() (*Link, error) { return r.readClaim(string(claim), name) })
+	tenant, err := r.linked(link, err)
+	switch {
+	case tenant == nil || err != nil || tenant.Broken:
+		return tenant, err
+	case string(claim) == tenant.named():
+		return tenant, nil
+	case link.ByID:
+		return nil, nil // another claim names him: his id does not
+	}
+	d.say(claimPrefix+link.TenantID, "a claim of a tenant that says another", "tenant", link.TenantID)
+	return &Tenant{ID: link.TenantID, Broken: true}, nil
+}
+
+// Certified is the tenant of a certificate, known by the hash of its DER, at a time;
+// nil when it is nobody's. An error wraps limit.ErrUnavailable.
+func (d *Directory) Certified(hash memo.Key, now time.Time) (*Tenant, error) {
+	r := read{d: d, now: now}
+	defer r.done()
+	return r.linked(r.link(d.certs, hash, func() (*Link, error) { return r.readCert(hash) }))
 }
 
 // read is one Find: what it needs besides what is known.
@@ -148,6 +181,34 @@ func (r *read) tenant(id string) (*Tenant, error) {
 	return tenant, err
 }
 
+// link is who is named under a hash in one of the tables; nil: nobody.
+func (r *read) link(table *memo.Table[*Link], hash memo.Key, readIt func() (*Link, error)) (*Link, error) {
+	e := table.Find(&hash)
+	if e != nil && r.now.Before(e.Until) {
+		return e.Value, nil
+	}
+	link, err := readIt()
+	if err != nil && stale(e, r.now) && e.Value != nil {
+		return e.Value, nil
+	}
+	return link, err
+}
+
+// linked is the tenant that a link names.
+func (r *read) linked(link *Link, err error) (*Tenant, error) {
+	switch {
+	case link == nil || err != nil:
+		return nil, err
+	case link.Broken:
+		return &Tenant{Broken: true}, nil
+	}
+	tenant, err := r.tenant(link.TenantID)
+	if tenant == nil && err == nil && !link.ByID {
+		r.d.say("link to "+link.TenantID, "a claim or a certificate of a tenant that is not there", "tenant", link.TenantID)
+	}
+	return tenant, err
+}
+
 // stale tells whether an entry that is over may be believed for want of a better.
 func stale[V any](e *memo.Entry[V], now time.Time) bool {
 	return e != nil && now.Before(e.Until.Add(staleFor))
@@ -158,6 +219,9 @@ func tenantKey(id string) memo.Key {
 	var buf [maxID]byte // no allocation
 	return sha256.Sum256(append(buf[:0], id...))
 }
+
+// claimKey is what a claim is known under.
+func claimKey(claim []byte) memo.Key { return sha256.Sum256(claim) }
 
 // Counts are the reads so far: that found a record, that found none, and that
 // failed.

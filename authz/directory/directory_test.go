@@ -210,30 +210,134 @@ func TestBrokenRecords(t *testing.T) {
 	}
 }
 
+// named is whom a claim names.
+func (s *setup) named(claim string) string {
+	return whom(s.d.Claimed([]byte(claim), s.now))
+}
+
+// certified is whose a certificate is.
+func (s *setup) certified(der string) string {
+	return whom(s.d.Certified(hashOf(der), s.now))
+}
+
+// reads are how often Redis was asked.
+func (s *setup) reads() uint64 {
+	found, nobody, failed := s.d.Counts()
+	return found + nobody + failed
+}
+
+func whom(t *Tenant, err error) string {
+	switch {
+	case err != nil:
+		return "away"
+	case t == nil:
+		return "nobody"
+	case t.Broken:
+		return "broken"
+	}
+	return t.ID + " " + t.Plan
+}
+
+// Claims and certificates have records of their own; a tenant without a claim is
+// named by his id.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	addr := limittest.StartRedis(t)
+	s := start(t, addr, addr)
+	s.tenant("acme", "plan", "pro")
+	s.tenant("globex", "plan", "free", "claim", "org 42")
+	s.write("claim:org 42", []string{"tenant", "globex"})
+	s.write("claim:org 43", []string{"tenant", "globex"})
+	s.write("claim:acme2", []string{"tenant", "acme"})
+	s.write("claim:lost", []string{"tenant", "nowhere"})
+	s.write("claim:odd", []string{"tenant", "acme", "plan", "pro"})
+	s.write("claim:empty", []string{"tenant", ""})
+	s.tenant("noclaim", "plan", "free", "claim", "")
+	s.tenant("longclaim", "plan", "free", "claim", strings.Repeat("x", maxClaim+1))
+	s.write("cert:"+digits("der 1"), []string{"tenant", "acme"})
+	s.write("cert:"+digits("der 2"), []string{"tenants", "acme"})
+	s.write("cert:"+digits("der 3"), []string{"tenant", "nowhere"})
+	for range 2 {
+		for claim, want := range map[string]string{
+			"acme": "acme pro", "org 42": "globex free", "globex": "nobody", "org 43": "broken", "acme2": "broken", "lost": "nobody",
+			"odd": "broken", "empty": "broken", "": "nobody", "a b": "nobody", "noclaim": "broken", "longclaim": "broken",
+			strings.Repeat("x", maxClaim+1): "nobody", "\x00\r\n*": "nobody",
+		} {
+			if got := s.named(claim); got != want {
+				t.Errorf("the claim %.20q names %q, want %q", claim, got, want)
+			}
+		}
+		for der, want := range map[string]string{"der 1": "acme pro", "der 2": "broken", "der 3": "nobody", "der 4": "nobody"} {
+			if got := s.certified(der); got != want {
+				t.Errorf("the certificate %s is of %q, want %q", der, got, want)
+			}
+		}
+	}
+	s.d.Forget()
+	s.c.Set(context.Background(), "sluice:claim:text", "acme", 0)
+	if got := s.named("text"); got != "broken" {
+		t.Errorf("no hash: %q", got)
+	}
+}
+
+// A change is felt as soon as it is told, whatever was known.
+func TestLinksChange(t *testing.T) {
+	t.Parallel()
+	addr := limittest.StartRedis(t)
+	s := start(t, addr, addr)
+	s.run()
+	want := func(what, claim, want string) {
+		t.Helper()
+		s.await(what, func() bool { return s.named(claim) == want })
+	}
+	want("before he is there", "acme", "nobody")
+	s.tenant("acme", "plan", "free")
+	want("a new tenant", "acme", "acme free")
+	s.tenant("acme", "plan", "pro", "claim", "org")
+	want("a claim takes the place of the id", "acme", "nobody")
+	want("before the claim is there", "org", "nobody")
+	s.write("claim:org", []string{"tenant", "acme"})
+	want("a claim", "org", "acme pro")
+	s.tenant("acme", "plan", "pro")
+	want("by his id again", "acme", "acme pro")
+	want("and by nothing else", "org", "broken")
+	s.write("claim:org", nil)
+	want("a claim that is gone", "org", "nobody")
+	s.write("cert:"+digits("der"), []string{"tenant", "acme"})
+	s.await("a certificate", func() bool { return s.certified("der") == "acme pro" })
+	s.write("cert:"+digits("der"), nil)
+	s.await("one that is gone", func() bool { return s.certified("der") == "nobody" })
+	s.await("all is known", func() bool {
+		before := s.reads()
+		for range 100 {
+			s.named("acme")
+			s.certified("der")
+			s.named("org")
+		}
+		return s.reads() == before
+	})
+}
+
 // What was read is believed for its time, and a change that is told of at once.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	addr := limittest.StartRedis(t)
 	s := start(t, addr, addr)
 	s.run()
-	reads := func() uint64 {
-		found, nobody, failed := s.d.Counts()
-		return found + nobody + failed
-	}
 	s.want("before it is there", "sk_1", "nobody")
-	before := reads()
+	before := s.reads()
 	s.want("and again", "sk_1", "nobody")
-	if reads() != before {
+	if s.reads() != before {
 		t.Error("what is nobody's is read each time")
 	}
 	s.tenant("acme", "plan", "free")
 	s.put("sk_1", "tenant", "acme", "id", "web")
 	s.await("a new key", func() bool { return s.who("sk_1") == "acme/web free" })
-	before = reads()
+	before = s.reads()
 	for range 100 {
 		s.want("a known key", "sk_1", "acme/web free")
 	}
-	if reads() != before {
+	if s.reads() != before {
 		t.Error("a known key is read again")
 	}
 	s.tenant("acme", "plan", "pro")
@@ -253,7 +357,7 @@ func TestChanges(t *testing.T) {
 	s.now = s.now.Add(time.Second)
 	s.want("untold, later", "sk_1", "acme/web free")
 	// Whatever else is told forgets everything.
-	for i, word := range []string{"*", "", "key:xyz", "tenant:a b", "key:00", "plans"} {
+	for i, word := range []string{"*", "", "key:xyz", "tenant:a b", "key:00", "cert:00", "claim:", "plans"} {
 		plan := []string{"pro", "free"}[i%2]
 		s.c.HSet(ctx, "sluice:tenant:acme", "plan", plan)
 		s.c.Publish(ctx, Channel, word)
@@ -285,9 +389,17 @@ func TestAway(t *testing.T) {
 	s.run()
 	s.want("known", "sk_1", "acme/web pro")
 	s.want("nobody's", "sk_0", "nobody")
+	s.write("cert:"+digits("der"), []string{"tenant", "acme"})
+	s.await("a claim and a certificate that are known", func() bool {
+		before := s.reads()
+		return s.named("acme")+s.certified("der") == "acme proacme pro" && s.reads() == before
+	})
 	server.Kill()
 	s.now = s.now.Add(time.Hour)
 	for range 20 {
+		if got := s.named("acme") + ", " + s.certified("der") + ", " + s.named("org") + ", " + s.certified("other"); got != "acme pro, acme pro, away, away" {
+			t.Errorf("claims and certificates: %s", got)
+		}
 		s.want("known before", "sk_1", "acme/web pro")
 		s.want("nobody's before", "sk_0", "away")
 		s.want("never asked for", "sk_2", "away")
@@ -329,12 +441,16 @@ func TestFindAllocatesNothing(t *testing.T) {
 	s.put("sk_1", "tenant", "acme", "id", "web")
 	s.want("at first", "sk_1", "acme/web pro")
 	s.want("nobody's", "sk_0", "nobody")
-	known, nobody := hashOf("sk_1"), hashOf("sk_0")
+	s.write("cert:"+digits("der"), []string{"tenant", "acme"})
+	known, nobody, claim, stranger, cert := hashOf("sk_1"), hashOf("sk_0"), []byte("acme"), []byte("org"), hashOf("der")
 	if n := testing.AllocsPerRun(100, func() {
 		_, _, err := s.d.Find(known, s.now)
 		_, _, err2 := s.d.Find(nobody, s.now)
-		if err != nil || err2 != nil {
-			t.Fatal(err, err2)
+		_, err3 := s.d.Claimed(claim, s.now)
+		_, err4 := s.d.Claimed(stranger, s.now)
+		_, err5 := s.d.Certified(cert, s.now)
+		if err := errors.Join(err, err2, err3, err4, err5); err != nil {
+			t.Fatal(err)
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0", n)

@@ -10,9 +10,14 @@
 //	  cidrs            networks that it counts from, with spaces or commas between; absent: anywhere
 //	sluice:tenant:ID   a hash for each tenant
 //	  plan             a plan of the policy (required)
+//	  claim            what tokens and logins call it; absent: its ID
 //	  disabled         1 or 0
-//	  cidrs            as above, for all of its keys
+//	  cidrs            as above, for all of its credentials
 //	  name             for people; nobody reads it here
+//	sluice:claim:TEXT  a hash for each claim that is not its tenant's ID
+//	  tenant           whose it is (required); he must say the same claim
+//	sluice:cert:HEX    a hash for each client certificate; HEX is the SHA-256 of its DER
+//	  tenant           whose it is (required)
 //
 // IDs are letters, digits, dots, dashes and underscores, 64 at most. A field that
 // is not listed makes the record unusable: a misspelt `disabled` must not let
@@ -21,15 +26,15 @@
 // What was read is believed for a minute, and that a key is nobody's for five
 // seconds. Who changes a record says so, and it is read anew at once:
 //
-//	PUBLISH sluice:tenants key:HEX       or tenant:ID, or * for everything
+//	PUBLISH sluice:tenants key:HEX       or tenant:ID, claim:TEXT, cert:HEX, or * for everything
 //
 // While nobody listens to that channel, because Redis is away or forbids it, what
 // was read is believed for a second only. While Redis is away those whom it had
 // known are known on; of others nothing can be said (an error that wraps
 // limit.ErrUnavailable), and the fail mode of the route decides.
 //
-// Find (directory.go) is on the path of decisions: what is known it finds in
-// tables of fixed size, without a lock or an allocation. What is not is read
-// (read.go, record.go) within the decision's deadline, behind a breaker, by so
-// many at once. Run (listen.go) listens to changes.
+// Find, Claimed and Certified (directory.go) are on the path of decisions: what is
+// known they find in tables of fixed size, without a lock or an allocation. What is
+// not is read (read.go, record.go) within the decision's deadline, behind a breaker,
+// by so many at once. Run (listen.go) listens to changes.
 package directory

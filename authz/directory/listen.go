@@ -48,26 +48,38 @@ func (d *Directory) Forget() {
 	d.changes.Add(1)
 	d.keys.Clear()
 	d.tenants.Clear()
+	d.claims.Clear()
+	d.certs.Clear()
 }
 
 // hear forgets what has changed. What cannot be read may have been anything.
 func (d *Directory) hear(change string) {
 	d.changes.Add(1)
 	kind, name, _ := strings.Cut(change, ":")
-	switch kind {
-	case "key":
-		var hash memo.Key
-		if raw, err := hex.DecodeString(name); err == nil && len(raw) == len(hash) {
-			copy(hash[:], raw)
-			d.keys.Drop(&hash)
-			return
-		}
-	case "tenant":
-		if checkID("tenant", name) == nil {
-			id := tenantKey(name)
-			d.tenants.Drop(&id)
-			return
-		}
+	hash, isHash := hashFrom(name)
+	switch {
+	case kind == "key" && isHash:
+		d.keys.Drop(&hash)
+	case kind == "cert" && isHash:
+		d.certs.Drop(&hash)
+	case kind == "claim" && name != "":
+		hash = claimKey([]byte(name))
+		d.claims.Drop(&hash)
+	case kind == "tenant" && checkID("tenant", name) == nil:
+		hash = tenantKey(name)
+		d.tenants.Drop(&hash)
+		hash = claimKey([]byte(name)) // which may name him, too
+		d.claims.Drop(&hash)
+	default:
+		d.Forget()
 	}
-	d.Forget()
+}
+
+// hashFrom reads the digits of a hash.
+func hashFrom(digits string) (hash memo.Key, ok bool) {
+	raw, err := hex.DecodeString(digits)
+	if err != nil || len(raw) != len(hash) {
+		return memo.Key{}, false
+	}
+	return memo.Key(raw), true
 }

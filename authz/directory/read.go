@@ -65,6 +65,54 @@ func (r *read) readTenant(id string, name memo.Key) (*Tenant, error) {
 	return tenant, nil
 }
 
+// readClaim reads who is named by a claim: whom its record names, else the tenant who
+// has it for his id.
+func (r *read) readClaim(claim string, hash memo.Key) (*Link, error) {
+	return r.readLink(r.d.claims, hash, claimPrefix+claim, func() (*Link, error) {
+		if checkID("tenant", claim) != nil {
+			return nil, nil
+		}
+		tenant, err := r.tenant(claim)
+		if tenant == nil || err != nil {
+			return nil, err
+		}
+		return &Link{TenantID: claim, ByID: true}, nil
+	})
+}
+
+// readCert reads whose a certificate is.
+func (r *read) readCert(hash memo.Key) (*Link, error) {
+	none := func() (*Link, error) { return nil, nil }
+	return r.readLink(r.d.certs, hash, certPrefix+hex.EncodeToString(hash[:]), none)
+}
+
+// readLink reads a record that names a tenant, or finds him otherwise when there is
+// none, and remembers it.
+func (r *read) readLink(table *memo.Table[*Link], hash memo.Key, name string, otherwise func() (*Link, error)) (*Link, error) {
+	d, changes := r.d, r.d.changes.Load()
+	fields, err := r.fields(name)
+	if err != nil {
+		return nil, err
+	}
+	var link *Link
+	if len(fields) == 0 {
+		if link, err = otherwise(); err != nil {
+			return nil, err
+		}
+	} else {
+		l, err := linkOf(fields)
+		if err != nil {
+			d.say(name, "a claim or a certificate cannot be used", "record", name, "error", err.Error())
+		}
+		link = &l
+	}
+	table.Add(&memo.Entry[*Link]{Key: hash, Until: r.now.Add(d.believed(link != nil)), Value: link}, r.now)
+	if d.changes.Load() != changes {
+		table.Drop(&hash)
+	}
+	return link, nil
+}
+
 // believed is for how long what was read is believed.
 func (d *Directory) believed(found bool) time.Duration {
 	switch {

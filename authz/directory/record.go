@@ -9,8 +9,11 @@ import (
 const (
 	keyPrefix    = "sluice:key:"
 	tenantPrefix = "sluice:tenant:"
-	// maxID is the longest id, in bytes, and maxNetworks the most networks of a record.
-	maxID, maxNetworks = 64, 100
+	claimPrefix  = "sluice:claim:"
+	certPrefix   = "sluice:cert:"
+	// maxID is the longest id, in bytes, maxClaim the longest claim, and maxNetworks
+	// the most networks of a record.
+	maxID, maxClaim, maxNetworks = 64, 256, 100
 )
 
 // Key is an API key as the directory has it. It does not change.
@@ -28,9 +31,38 @@ type Tenant struct {
 	ID       string
 	Tag      []byte // the ID; for who wants bytes
 	Plan     string // a name, of which only the policy knows whether it has it
+	Claim    string // what tokens and logins call it; empty: its ID
 	Disabled bool
 	Networks []netip.Prefix // its keys count only from here; nil: from anywhere
 	Broken   bool           // the record cannot be used: nobody gets in by it
+}
+
+// named is what tokens and logins call the tenant.
+func (t *Tenant) named() string {
+	if t.Claim != "" {
+		return t.Claim
+	}
+	return t.ID
+}
+
+// Link says whose a claim or a certificate is. It does not change.
+type Link struct {
+	TenantID string
+	ByID     bool // there is no record of the claim: it is the tenant's id
+	Broken   bool // the record cannot be used: nobody gets in by it
+}
+
+// linkOf reads the record of a claim or a certificate.
+func linkOf(fields map[string]string) (Link, error) {
+	for name := range fields {
+		if name != "tenant" {
+			return Link{Broken: true}, fmt.Errorf("%.40q is no field of it; want tenant", name)
+		}
+	}
+	if err := checkID("tenant", fields["tenant"]); err != nil {
+		return Link{Broken: true}, err
+	}
+	return Link{TenantID: fields["tenant"]}, nil
 }
 
 // keyOf reads the record of a key.
@@ -50,12 +82,15 @@ func keyOf(fields map[string]string) (Key, error) {
 
 // tenantOf reads the record of a tenant.
 func tenantOf(id string, fields map[string]string) (Tenant, error) {
-	t := Tenant{ID: id, Tag: []byte(id), Plan: fields["plan"]}
+	t := Tenant{ID: id, Tag: []byte(id), Plan: fields["plan"], Claim: fields["claim"]}
 	if t.Plan == "" {
 		return Tenant{ID: id, Broken: true}, fmt.Errorf("plan is missing; want the name of a plan of the policy")
 	}
+	if claim, there := fields["claim"]; there && (claim == "" || len(claim) > maxClaim) {
+		return Tenant{ID: id, Broken: true}, fmt.Errorf("claim has %d bytes; want 1 to %d, or no such field for the id", len(claim), maxClaim)
+	}
 	var err error
-	if t.Disabled, t.Networks, err = common(fields, "plan", "name"); err != nil {
+	if t.Disabled, t.Networks, err = common(fields, "plan", "claim", "name"); err != nil {
 		return Tenant{ID: id, Broken: true}, err
 	}
 	return t, nil
