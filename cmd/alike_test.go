@@ -19,9 +19,9 @@ import (
 
 	"sluice/cmd/replay"
 	"sluice/cmd/trial"
-	"sluice/gen/edge"
 	"sluice/gen/gentest"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // TestAllAlike: the same policies and requests through NGINX and the running

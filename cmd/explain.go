@@ -10,8 +10,8 @@ import (
 
 	"sluice/cmd/trial"
 	"sluice/gen"
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 type explainOptions struct {

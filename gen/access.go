@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // chain is what the access rules of a route say, first match first. Routes

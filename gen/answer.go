@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // answers are the values kept of the service's answer. A second pass of the

@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"strings"
 
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // asking is what the service is told in each subrequest.

@@ -22,9 +22,9 @@
 // What NGINX does with the files was proven on real ones (1.22 and later); where
 // it is odd, the comment beside the line says so.
 //
-// What they come to can be tried without an NGINX too: package gen/edge, which
+// What they come to can be tried without an NGINX too: package policies/edge, which
 // lies below and has the numbers that both need.
 //
-// Floor 2: it imports policies, templates, geo and gen/edge, never authz. What
+// Floor 2: it imports policies, templates, geo and policies/edge, never authz. What
 // both must agree on is policies/wire.go.
 package gen

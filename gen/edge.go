@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // edgeLimit is one edge limit as routes refer to it.

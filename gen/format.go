@@ -3,8 +3,8 @@ package gen
 import (
 	"strings"
 
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // format chooses what the body is made of.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // How many bytes NGINX's allocator takes for a state, by the length of its key

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice/gen/edge"
 	"sluice/geo"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // modelPolicy has every form that access rules and edge limits have, with rates

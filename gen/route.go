@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // route is what the file of one route says.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"sluice/cmd/trial"
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // Coverage tells what of a policy the tests touch: a route that a request came

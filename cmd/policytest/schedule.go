@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"sluice/cmd/trial"
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // defaultStart is 0s where nobody says what it is: a Thursday, a new year.

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 
 	"sluice/cmd/accesslog"
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // builder makes requests of entries.

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice/cmd/accesslog"
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // looked is a policy that looks at something of every kind.

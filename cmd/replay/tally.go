@@ -8,8 +8,8 @@ import (
 
 	"sluice/authz"
 	"sluice/cmd/trial"
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // Bounds of what is counted one by one; what goes beyond is counted together.

@@ -4,8 +4,8 @@ import (
 	"iter"
 	"strconv"
 
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // carried is a value that a client sends.

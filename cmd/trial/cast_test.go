@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"sluice/cmd/trial"
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 const everybody = `version: 1

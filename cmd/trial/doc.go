@@ -1,5 +1,5 @@
 // Package trial tries requests on a policy, the whole way and at any time: what
-// NGINX does with them (package gen/edge), and what the service decides (package
+// NGINX does with them (package policies/edge), and what the service decides (package
 // authz, with a store of limits on a clock of its own). There is no second
 // implementation of deciding: what runs is what runs in production.
 //

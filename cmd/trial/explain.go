@@ -7,8 +7,8 @@ import (
 
 	"sluice/authz"
 	"sluice/authz/limit"
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // Mark is what a step came to.

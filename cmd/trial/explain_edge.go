@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 func (x *explainer) client() {

@@ -7,8 +7,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/authz"
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // flight is a request under way. Flights are used again.

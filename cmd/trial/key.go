@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // Key is a key of a policy with a credential that stands in for its own, which

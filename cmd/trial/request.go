@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"time"
 
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // Request is one request to try. It belongs to the Trial from Submit until its

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"sluice/authz"
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // Trace is every step of one request, those included that did not apply. It

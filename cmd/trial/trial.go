@@ -12,9 +12,9 @@ import (
 
 	"sluice/authz"
 	"sluice/authz/limit"
-	"sluice/gen/edge"
 	"sluice/geo"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // Options are the choices of a Trial; the zero value is good.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"sluice/cmd/trial"
-	"sluice/gen/edge"
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 func compiled(t testing.TB, src string) *policies.Compiled {

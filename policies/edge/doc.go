@@ -22,5 +22,5 @@
 // What the renderer must compute as well stands in numbers.go and in Asks, and
 // gen uses it: nothing is computed twice.
 //
-// Floor 2, below gen: it imports policies and geo.
+// Floor 1, beside geo, below gen and authz: it imports policies and geo.
 package edge
