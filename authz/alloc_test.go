@@ -76,12 +76,19 @@ func TestFoundTenantsAllocateNothing(t *testing.T) {
 	s, put := foundSite(t, server, shop+"limits: {backend: {per: global, rate: 1000000/s, burst: 1000000}}\n")
 	put("tenant:umbrella", "plan", "pro")
 	put(keyName("sk_umbrella"), "tenant", "umbrella", "id", "umbrella-web")
-	var r Request
-	var d Decision
-	r.Read(s.head("rest", []string{key("sk_umbrella")}))
-	s.engine.Decide(&r, &d)
-	if n := testing.AllocsPerRun(1000, func() { s.engine.Decide(&r, &d) }); n != 0 || d.Tenant != "umbrella" {
-		t.Errorf("%v allocations for %q, want 0", n, d.Tenant)
+	put("tenant:special", "plan", "pro", "override:speed:burst", "100")
+	put(keyName("sk_special"), "tenant", "special", "id", "special-web")
+	put(keyName("sk_plan"), "tenant", "special", "id", "special-free", "plan", "free")
+	put(keyName("sk_try"), "tenant", "special", "id", "special-try", "simulate", "org")
+	put(keyName("sk_bad"), "tenant", "special", "id", "special-bad", "plan", "gold")
+	for k, tenant := range map[string]string{"umbrella": "umbrella", "special": "special", "plan": "special", "try": "special", "bad": "special"} {
+		var r Request
+		var d Decision
+		r.Read(s.head("rest", []string{key("sk_" + k)}))
+		s.engine.Decide(&r, &d)
+		if n := testing.AllocsPerRun(1000, func() { s.engine.Decide(&r, &d) }); n != 0 || d.Tenant != tenant {
+			t.Errorf("%s: %v allocations for %q, want 0", k, n, d.Tenant)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"sluice/authz/directory"
 	"sluice/authz/limit"
+	"sluice/authz/memo"
 	"sluice/policies"
 )
 
@@ -21,6 +22,8 @@ type bound struct {
 	since      time.Time // when it was put in force
 	sources    []source
 	directory  *directory.Directory        // of tenants that are not in the policy; nil: there is none
+	admitted   *memo.Table[*admitted]      // of those, by id or key
+	room       int                         // for the limits of a plan
 	faults     *[tokenFaults]atomic.Uint64 // the engine's count of bad tokens
 	challenge  string                      // of WWW-Authenticate
 	plans      [][]rule

@@ -64,14 +64,14 @@ func (b *bound) tenantFound(id string, now time.Time) (boundRef, bool, error) {
 		return boundRef{}, false, nil
 	}
 	t, err := b.directory.Tenant(id, now)
-	if t == nil || t.Broken || err != nil {
+	if t == nil || err != nil {
 		return boundRef{}, false, err
 	}
-	plan, known := b.policy.PlanNamed(t.Plan)
-	if !known {
+	a := b.admit(t, nil, now)
+	if a.refused {
 		return boundRef{}, false, nil
 	}
-	return boundRef{id: t.ID, tag: t.Tag, plan: plan, rules: b.plans[plan], disabled: t.Disabled, elsewhere: true}, true, nil
+	return boundRef{id: t.ID, tag: t.Tag, plan: a.plan, rules: a.rules, disabled: t.Disabled, elsewhere: true}, true, nil
 }
 
 // census makes the list of a tenant's counters: those that belong to him, and whose

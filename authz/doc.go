@@ -12,7 +12,7 @@
 //     plan from the first credential that is shown (identity.go: API keys;
 //     jwt.go: signed tokens; certificate.go; person.go: who is believed by
 //     another's word), the client from an address (address.go). Whom the
-//     policy does not know may be in a directory (found.go). Refusals that need
+//     policy does not know may be in a directory (found.go, admit.go). Refusals that need
 //     no counter leave here.
 //  4. Every limit that applies becomes one op (charge.go) with the name of its
 //     counter (keys.go). The store charges all of them or none. If it cannot, the

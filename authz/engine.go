@@ -10,6 +10,7 @@ import (
 
 	"sluice/authz/directory"
 	"sluice/authz/limit"
+	"sluice/authz/memo"
 	"sluice/policies"
 )
 
@@ -116,7 +117,9 @@ func (e *Engine) Swap(c *policies.Compiled) error {
 		return err
 	}
 	b.directory, b.faults = e.directory, &e.counters.tokens
-	b.timed = b.timed || b.directory != nil
+	if b.directory != nil {
+		b.timed, b.admitted, b.room = true, memo.New[*admitted](), b.roomForPlans()
+	}
 	if err := e.notifier.use(c); err != nil {
 		return err
 	}

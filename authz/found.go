@@ -32,19 +32,19 @@ func (b *bound) identifyFound(hash policies.SHA256, c client, d *Decision) (iden
 // there is one.
 func (b *bound) foundTenant(t *directory.Tenant, key *directory.Key, c client, d *Decision) (identity, bool) {
 	d.Tenant = t.ID
-	plan, known := b.policy.PlanNamed(t.Plan)
-	if known {
-		d.setPlan(plan)
+	a := b.admit(t, key, d.now)
+	if a.plan >= 0 {
+		d.setPlan(a.plan)
 	}
 	switch {
-	case t.Broken || !known:
+	case a.refused:
 		d.deny(ReasonCredential, 403)
 	case t.Disabled || key != nil && key.Disabled:
 		d.deny(ReasonDisabled, 403)
 	case !c.within(t.Networks) || key != nil && !c.within(key.Networks):
 		d.deny(ReasonAddress, 403)
 	default:
-		return identity{tenant: t.Tag, plan: plan, rules: b.plans[plan], shown: true}, true
+		return identity{tenant: t.Tag, plan: a.plan, rules: a.rules, simulate: a.simulate, shown: true}, true
 	}
 	return identity{}, false
 }

@@ -20,7 +20,7 @@ func TestFloors(t *testing.T) {
 		"sluice/policies/edge":   {"sluice/policies", "sluice/geo"},
 		"sluice/authz":           {"sluice/policies", "sluice/policies/edge", "sluice/authz/limit", "sluice/authz/memo", "sluice/authz/directory", "sluice/geo"},
 		"sluice/authz/memo":      nil,
-		"sluice/authz/directory": {"sluice/authz/limit", "sluice/authz/memo"},
+		"sluice/authz/directory": {"sluice/policies", "sluice/authz/limit", "sluice/authz/memo"},
 		"sluice/cmd":             {"sluice/policies", "sluice/templates", "sluice/examples", "sluice/authz/limit", "sluice/geo", "sluice/gen", "sluice/authz", "sluice/authz/directory", "sluice/cmd/nginxconf", "sluice/cmd/lint", "sluice/cmd/importer", "sluice/cmd/trial", "sluice/cmd/policytest", "sluice/policies/edge", "sluice/cmd/accesslog", "sluice/cmd/replay"},
 		"sluice/cmd/policytest":  {"sluice/policies", "sluice/geo", "sluice/policies/edge", "sluice/authz/limit", "sluice/cmd/trial"},
 		"sluice/cmd/trial":       {"sluice/policies", "sluice/geo", "sluice/policies/edge", "sluice/authz", "sluice/authz/limit"},

@@ -145,15 +145,14 @@ func runServe(e *env, o serveOptions) error {
 	}()
 	ledger := authz.NewLedger(store.notes, log)
 	notifier := authz.NewNotifier(authz.NotifierOptions{Notes: store.notes, Spool: o.Spool, LookupEnv: e.LookupEnv, Log: log})
-	var engine *authz.Engine
-	tenants, err := openDirectory(o.Tenants, o.Opened, &engine, log)
+	tenants, err := openDirectory(o.Tenants, o.Opened, log)
 	if err != nil {
 		return err
 	}
 	if tenants != nil {
 		defer tenants.Close()
 	}
-	engine = authz.New(store.Store, authz.Options{Directory: tenants, Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Shared: store.breaker != nil, Breaker: store.breaker, Local: store.local, Log: log, Ledger: ledger, Notifier: notifier})
+	engine := authz.New(store.Store, authz.Options{Directory: tenants, Deadline: store.deadline, WaitsForQuotas: store.disk, Places: places, Shared: store.breaker != nil, Breaker: store.breaker, Local: store.local, Log: log, Ledger: ledger, Notifier: notifier})
 	source.engine = engine
 	if err := engine.Swap(first); err != nil {
 		return fmt.Errorf("cannot enforce policy %q: %w", o.Policy, err)

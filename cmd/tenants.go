@@ -4,27 +4,16 @@ import (
 	"context"
 	"log/slog"
 
-	"sluice/authz"
 	"sluice/authz/directory"
 )
 
 // openDirectory opens the Redis in which tenants live besides those of the
-// policy; nil when there is none. The engine that it is for comes later.
-func openDirectory(url string, o storeOptions, engine **authz.Engine, log *slog.Logger) (*directory.Directory, error) {
+// policy; nil when there is none.
+func openDirectory(url string, o storeOptions, log *slog.Logger) (*directory.Directory, error) {
 	if url == "" {
 		return nil, nil
 	}
-	d, err := directory.Open(url, directory.Options{
-		Deadline: o.Deadline,
-		Log:      log,
-		Plan: func(name string) bool {
-			if *engine == nil || (*engine).Policy() == nil {
-				return true
-			}
-			_, known := (*engine).Policy().PlanNamed(name)
-			return known
-		},
-	})
+	d, err := directory.Open(url, directory.Options{Deadline: o.Deadline, Log: log})
 	if err != nil {
 		return nil, usagef("--tenants: %w", err)
 	}

@@ -32,6 +32,7 @@ func Compile(p *Policy) *Compiled {
 		c.bindRoute(&c.Routes[i])
 	}
 	c.matcher = newMatcher(c.Routes)
+	c.admits = newAdmission(p, c.LongestWait())
 	return c
 }
 
@@ -63,7 +64,7 @@ func compileClient(s *ClientIPSpec) ClientRules {
 	if s.IPv6Prefix != nil {
 		rules.IPv6Prefix = *s.IPv6Prefix
 	}
-	rules.Trusted = networks(s.TrustedProxies)
+	rules.Trusted = Networks(s.TrustedProxies)
 	for _, e := range s.TrustedProxies {
 		if e.File != "" {
 			rules.Lists = append(rules.Lists, ListFile{string(e.File), len(e.Items)})

@@ -19,9 +19,9 @@ func PrivateNetworks() []netip.Prefix {
 	return nets
 }
 
-// networks are the prefixes of a list, sorted and without doubles; nil when
+// Networks are the prefixes of a list, sorted and without doubles; nil when
 // the list is absent.
-func networks(list List[Network]) []netip.Prefix {
+func Networks(list List[Network]) []netip.Prefix {
 	if list == nil {
 		return nil
 	}
@@ -116,7 +116,7 @@ func compileClients(s *Clients) *ClientSet {
 	if s == nil {
 		return nil
 	}
-	set := &ClientSet{All: s.All, Networks: networks(s.CIDRs)}
+	set := &ClientSet{All: s.All, Networks: Networks(s.CIDRs)}
 	for _, re := range s.UserAgents.All() {
 		set.UserAgents = append(set.UserAgents, &re)
 	}

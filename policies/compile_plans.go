@@ -64,26 +64,33 @@ func (c *Compiled) compileTenants(p *Policy) {
 	c.keys, c.certs, c.byClaim = map[SHA256]KeyRef{}, map[SHA256]int{}, map[string]int{}
 	for i := range p.Tenants {
 		s := &p.Tenants[i]
-		plan := c.planIndex(s.Plan)
-		t := Tenant{
-			ID:       string(s.ID),
-			Plan:     plan,
-			Disabled: s.Disabled,
-			Networks: networks(s.CIDRs),
-			Claim:    string(orDefault(s.Claim, Text(s.ID))),
-			Certs:    s.CertSHA256,
-			Limits:   tenantLimits(c.Plans[plan].Limits, s),
-		}
+		t := c.compileTenant(s)
 		c.byClaim[t.Claim] = i
 		for _, hash := range s.CertSHA256 {
 			c.certs[hash] = i
 		}
 		for j, k := range s.Keys {
-			t.Keys = append(t.Keys, c.compileKey(&t, k))
 			c.keys[k.SHA256] = KeyRef{Tenant: i, Key: j}
 		}
 		c.Tenants = append(c.Tenants, t)
 	}
+}
+
+func (c *Compiled) compileTenant(s *TenantSpec) Tenant {
+	plan := c.planIndex(s.Plan)
+	t := Tenant{
+		ID:       string(s.ID),
+		Plan:     plan,
+		Disabled: s.Disabled,
+		Networks: Networks(s.CIDRs),
+		Claim:    string(orDefault(s.Claim, Text(s.ID))),
+		Certs:    s.CertSHA256,
+		Limits:   tenantLimits(c.Plans[plan].Limits, s),
+	}
+	for _, k := range s.Keys {
+		t.Keys = append(t.Keys, c.compileKey(&t, k))
+	}
+	return t
 }
 
 func (c *Compiled) compileKey(t *Tenant, s KeySpec) Key {
@@ -92,7 +99,7 @@ func (c *Compiled) compileKey(t *Tenant, s KeySpec) Key {
 		Hash:     s.SHA256,
 		Plan:     t.Plan,
 		Disabled: s.Disabled,
-		Networks: networks(s.CIDRs),
+		Networks: Networks(s.CIDRs),
 		Simulate: string(s.Simulate),
 		Limits:   t.Limits,
 	}

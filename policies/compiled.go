@@ -32,6 +32,7 @@ type Compiled struct {
 	byClaim map[string]int    // tenants, by claim, or by id where there is none
 	byName  map[string]int    // routes
 	matcher matcher
+	admits  admission
 }
 
 // ClientRules say who the client is.

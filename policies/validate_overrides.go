@@ -6,26 +6,30 @@ import "time"
 func checkTenantNumbers(p *Policy, f *findings) {
 	plans := effectivePlans(p)
 	for i := range p.Tenants {
-		t, path := &p.Tenants[i], elem("tenants", i)
-		limits, known := plans[t.Plan]
-		if !known {
-			continue // said elsewhere
+		f.tenantNumbers(elem("tenants", i), &p.Tenants[i], plans)
+	}
+}
+
+// tenantNumbers checks what one tenant changes.
+func (f *findings) tenantNumbers(path string, t *TenantSpec, plans map[Name]map[Name]LimitSpec) {
+	limits, known := plans[t.Plan]
+	if !known {
+		return // said elsewhere
+	}
+	for _, name := range sortedKeys(t.Overrides) {
+		at := field(field(path, "overrides"), string(name))
+		if spec, ok := limits[name]; ok {
+			o := t.Overrides[name]
+			f.override(at, &spec, &o)
+		} else {
+			f.errorf(at, ruleLimit, "the plan %s has no limit %s%s", t.Plan, name, choice(name, sortedKeys(limits)))
 		}
-		for _, name := range sortedKeys(t.Overrides) {
-			at := field(field(path, "overrides"), string(name))
-			if spec, ok := limits[name]; ok {
-				o := t.Overrides[name]
-				f.override(at, &spec, &o)
-			} else {
-				f.errorf(at, ruleLimit, "the plan %s has no limit %s%s", t.Plan, name, choice(name, sortedKeys(limits)))
-			}
-		}
-		for j := range t.Grants {
-			f.grant(elem(field(path, "grants"), j), t, limits, &t.Grants[j])
-		}
-		for j := range t.Keys {
-			f.simulate(field(elem(field(path, "keys"), j), "simulate"), t.Keys[j].Simulate, limits, plans[t.Keys[j].Plan])
-		}
+	}
+	for j := range t.Grants {
+		f.grant(elem(field(path, "grants"), j), t, limits, &t.Grants[j])
+	}
+	for j := range t.Keys {
+		f.simulate(field(elem(field(path, "keys"), j), "simulate"), t.Keys[j].Simulate, limits, plans[t.Keys[j].Plan])
 	}
 }
 

@@ -4,16 +4,20 @@ import "strings"
 
 func checkTenants(p *Policy, f *findings) {
 	for i := range p.Tenants {
-		t, path := &p.Tenants[i], elem("tenants", i)
-		f.need(path, key{"id", t.ID != ""}, key{"plan", t.Plan != ""})
-		f.wantPlan(field(path, "plan"), t.Plan)
-		repeats(f, field(path, "cidrs"), t.CIDRs)
-		for j := range t.Keys {
-			k, path := &t.Keys[j], elem(field(path, "keys"), j)
-			f.need(path, key{"id", k.ID != ""}, key{"sha256", k.SHA256 != SHA256{}})
-			f.wantPlan(field(path, "plan"), k.Plan)
-			repeats(f, field(path, "cidrs"), k.CIDRs)
-		}
+		f.tenant(elem("tenants", i), &p.Tenants[i])
+	}
+}
+
+// tenant checks what a tenant and his keys say.
+func (f *findings) tenant(path string, t *TenantSpec) {
+	f.need(path, key{"id", t.ID != ""}, key{"plan", t.Plan != ""})
+	f.wantPlan(field(path, "plan"), t.Plan)
+	repeats(f, field(path, "cidrs"), t.CIDRs)
+	for j := range t.Keys {
+		k, path := &t.Keys[j], elem(field(path, "keys"), j)
+		f.need(path, key{"id", k.ID != ""}, key{"sha256", k.SHA256 != SHA256{}})
+		f.wantPlan(field(path, "plan"), k.Plan)
+		repeats(f, field(path, "cidrs"), k.CIDRs)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"sluice/authz/limit"
 	"sluice/authz/memo"
+	"sluice/policies"
 )
 
 const (
@@ -31,8 +32,6 @@ const (
 type Options struct {
 	// Deadline is how long one Find may read; 0: as long as the client waits.
 	Deadline time.Duration
-	// Plan tells whether the policy in force has a plan of this name; nil: any.
-	Plan func(name string) bool
 	// Log is told once of each record that cannot be used; nil: slog.Default.
 	Log *slog.Logger
 }
@@ -52,9 +51,10 @@ type Directory struct {
 	changes atomic.Uint64 // how many were heard of
 
 	found, nobody, failed atomic.Uint64 // reads
+	refused               atomic.Uint64 // records that let nobody in
 
 	mu   sync.Mutex
-	said map[string]bool // records that the log was told of
+	said map[said]bool // what the log was told
 }
 
 // Open makes a directory on a Redis, named as limit.OpenRedis wants it. It waits
@@ -67,13 +67,10 @@ func Open(url string, o Options) (*Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Plan == nil {
-		o.Plan = func(string) bool { return true }
-	}
 	return &Directory{
 		Options: o, client: client, breaker: limit.NewBreaker(nil, limit.BreakerOptions{}),
 		keys: memo.New[*Key](), tenants: memo.New[*Tenant](), claims: memo.New[*Link](), certs: memo.New[*Link](),
-		turns: make(chan struct{}, readers), said: map[string]bool{},
+		turns: make(chan struct{}, readers), said: map[said]bool{},
 	}, nil
 }
 
@@ -92,7 +89,7 @@ func (d *Directory) Find(hash memo.Key, now time.Time) (*Key, *Tenant, error) {
 	}
 	tenant, err := r.tenant(key.TenantID)
 	if tenant == nil && err == nil {
-		d.say(keyPrefix+key.ID, "a key of a tenant that is not there", "key", key.ID, "tenant", key.TenantID)
+		r.refuse(keyPrefix+key.ID, "a key of a tenant that is not there", "key", key.ID, "tenant", key.TenantID)
 		return nil, nil, nil
 	}
 	return key, tenant, err
@@ -101,7 +98,7 @@ func (d *Directory) Find(hash memo.Key, now time.Time) (*Key, *Tenant, error) {
 // Tenant is the tenant with this id at a time; nil when there is none. An error
 // wraps limit.ErrUnavailable.
 func (d *Directory) Tenant(id string, now time.Time) (*Tenant, error) {
-	if checkID("tenant", id) != nil {
+	if !isName(id) {
 		return nil, nil
 	}
 	r := read{d: d, now: now}
@@ -128,7 +125,7 @@ func (d *Directory) Claimed(claim []byte, now time.Time) (*Tenant, error) {
 	case link.ByID:
 		return nil, nil // another claim names him: his id does not
 	}
-	d.say(claimPrefix+link.TenantID, "a claim of a tenant that says another", "tenant", link.TenantID)
+	r.refuse(claimPrefix+link.TenantID, "a claim of a tenant that says another", "tenant", link.TenantID)
 	return &Tenant{ID: link.TenantID, Broken: true}, nil
 }
 
@@ -146,6 +143,13 @@ type read struct {
 	now    time.Time
 	ctx    context.Context // from the first read on
 	cancel context.CancelFunc
+}
+
+// refuse is Directory.Refuse when something was just read: what is known was told.
+func (r *read) refuse(record, what string, attrs ...any) {
+	if r.ctx != nil {
+		r.d.Refuse(record, what, attrs...)
+	}
 }
 
 func (r *read) done() {
@@ -204,7 +208,7 @@ func (r *read) linked(link *Link, err error) (*Tenant, error) {
 	}
 	tenant, err := r.tenant(link.TenantID)
 	if tenant == nil && err == nil && !link.ByID {
-		r.d.say("link to "+link.TenantID, "a claim or a certificate of a tenant that is not there", "tenant", link.TenantID)
+		r.refuse("link to "+link.TenantID, "a claim or a certificate of a tenant that is not there", "tenant", link.TenantID)
 	}
 	return tenant, err
 }
@@ -229,19 +233,32 @@ func (d *Directory) Counts() (found, nobody, failed uint64) {
 	return d.found.Load(), d.nobody.Load(), d.failed.Load()
 }
 
-// maxSaid is how many records are remembered that the log was told of.
+// Refused is how often a record was found that lets nobody in, since something is
+// wrong with it.
+func (d *Directory) Refused() uint64 { return d.refused.Load() }
+
+// maxSaid is how much is remembered that the log was told.
 const maxSaid = 1000
 
-// say tells the log of a record, once.
-func (d *Directory) say(record, what string, attrs ...any) {
+// said is what is wrong with a record.
+type said struct{ record, what string }
+
+// Refuse counts a record that lets nobody in, and tells the log, once for the record
+// and what is wrong with it. attrs hold nothing secret.
+func (d *Directory) Refuse(record, what string, attrs ...any) {
+	d.refused.Add(1)
+	this := said{record, what}
 	d.mu.Lock()
-	known := d.said[record]
+	known := d.said[this]
 	if len(d.said) >= maxSaid {
 		clear(d.said)
 	}
-	d.said[record] = true
+	d.said[this] = true
 	d.mu.Unlock()
 	if !known {
 		d.Log.Error("tenants: "+what, attrs...)
 	}
 }
+
+// isName tells whether a text can be the id of a tenant.
+func isName(text string) bool { return new(policies.Name).UnmarshalText([]byte(text)) == nil }

@@ -65,7 +65,7 @@ func (d *Directory) hear(change string) {
 	case kind == "claim" && name != "":
 		hash = claimKey([]byte(name))
 		d.claims.Drop(&hash)
-	case kind == "tenant" && checkID("tenant", name) == nil:
+	case kind == "tenant" && isName(name):
 		hash = tenantKey(name)
 		d.tenants.Drop(&hash)
 		hash = claimKey([]byte(name)) // which may name him, too

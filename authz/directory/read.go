@@ -16,6 +16,9 @@ import (
 // errNoTurn is the cause when too many read already.
 var errNoTurn = errors.New("too many read at once")
 
+// noHash is the one field of what is no hash.
+const noHash = "(no hash)"
+
 // readKey reads a key, and remembers what it read.
 func (r *read) readKey(hash memo.Key) (*Key, error) {
 	d, changes := r.d, r.d.changes.Load()
@@ -26,10 +29,10 @@ func (r *read) readKey(hash memo.Key) (*Key, error) {
 	}
 	var key *Key
 	if len(fields) > 0 {
-		k, err := keyOf(fields)
+		k, err := ReadKey(hash, fields)
 		if err != nil {
 			// The beginning of the hash tells which it is, and is nobody's secret.
-			d.say(keyPrefix+digits, "a key cannot be used", "key", digits[:12], "error", err.Error())
+			d.Refuse(keyPrefix+digits, "a key cannot be used", "key", digits[:12], "error", err.Error())
 		}
 		key = &k
 	}
@@ -49,12 +52,9 @@ func (r *read) readTenant(id string, name memo.Key) (*Tenant, error) {
 	}
 	var tenant *Tenant
 	if len(fields) > 0 {
-		t, err := tenantOf(id, fields)
-		switch {
-		case err != nil:
-			d.say(tenantPrefix+id, "a tenant cannot be used", "tenant", id, "error", err.Error())
-		case !d.Plan(t.Plan):
-			d.say(tenantPrefix+id, "a tenant has a plan that is not in the policy", "tenant", id, "plan", t.Plan)
+		t, err := ReadTenant(id, fields)
+		if err != nil {
+			d.Refuse(tenantPrefix+id, "a tenant cannot be used", "tenant", id, "error", err.Error())
 		}
 		tenant = &t
 	}
@@ -69,7 +69,7 @@ func (r *read) readTenant(id string, name memo.Key) (*Tenant, error) {
 // has it for his id.
 func (r *read) readClaim(claim string, hash memo.Key) (*Link, error) {
 	return r.readLink(r.d.claims, hash, claimPrefix+claim, func() (*Link, error) {
-		if checkID("tenant", claim) != nil {
+		if !isName(claim) {
 			return nil, nil
 		}
 		tenant, err := r.tenant(claim)
@@ -100,9 +100,9 @@ func (r *read) readLink(table *memo.Table[*Link], hash memo.Key, name string, ot
 			return nil, err
 		}
 	} else {
-		l, err := linkOf(fields)
+		l, err := ReadLink(fields)
 		if err != nil {
-			d.say(name, "a claim or a certificate cannot be used", "record", name, "error", err.Error())
+			d.Refuse(name, "a claim or a certificate cannot be used", "record", name, "error", err.Error())
 		}
 		link = &l
 	}
@@ -166,7 +166,7 @@ func (d *Directory) turn(ctx context.Context, name string) (map[string]string, e
 	case err == nil:
 		return fields, nil
 	case redis.HasErrorPrefix(err, "WRONGTYPE"):
-		return map[string]string{"a hash": "is wanted"}, nil // a record that cannot be used
+		return map[string]string{noHash: ""}, nil // a record that cannot be used
 	}
 	return nil, fmt.Errorf("%w: cannot read tenants: %w", limit.ErrUnavailable, err)
 }

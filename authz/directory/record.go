@@ -1,9 +1,16 @@
 package directory
 
 import (
+	"encoding"
+	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
+
+	"sluice/authz/memo"
+	"sluice/policies"
 )
 
 const (
@@ -13,7 +20,7 @@ const (
 	certPrefix   = "sluice:cert:"
 	// maxID is the longest id, in bytes, maxClaim the longest claim, and maxNetworks
 	// the most networks of a record.
-	maxID, maxClaim, maxNetworks = 64, 256, 100
+	maxID, maxClaim, maxNetworks = 64, 256, 1000
 )
 
 // Key is an API key as the directory has it. It does not change.
@@ -24,17 +31,24 @@ type Key struct {
 	Disabled bool
 	Networks []netip.Prefix // it counts only from here; nil: from anywhere
 	Broken   bool           // the record cannot be used: nobody gets in by it
+	// Spec is the key as a policy would have it, of which only the policy knows
+	// whether its plan and its limit are there; nil when it is Broken.
+	Spec *policies.KeySpec
 }
 
 // Tenant is a tenant as the directory has it. It does not change.
 type Tenant struct {
 	ID       string
-	Tag      []byte // the ID; for who wants bytes
-	Plan     string // a name, of which only the policy knows whether it has it
-	Claim    string // what tokens and logins call it; empty: its ID
+	Tag      []byte   // the ID; for who wants bytes
+	Hash     memo.Key // of the ID
+	Claim    string   // what tokens and logins call it; empty: its ID
 	Disabled bool
-	Networks []netip.Prefix // its keys count only from here; nil: from anywhere
+	Networks []netip.Prefix // its credentials count only from here; nil: from anywhere
 	Broken   bool           // the record cannot be used: nobody gets in by it
+	// Spec is the tenant as a policy would have it, but for its keys and certificates,
+	// of which only the policy knows whether its plan and limits are there; nil when it
+	// is Broken.
+	Spec *policies.TenantSpec
 }
 
 // named is what tokens and logins call the tenant.
@@ -52,114 +66,224 @@ type Link struct {
 	Broken   bool // the record cannot be used: nobody gets in by it
 }
 
-// linkOf reads the record of a claim or a certificate.
-func linkOf(fields map[string]string) (Link, error) {
-	for name := range fields {
+// ReadLink reads the record of a claim or a certificate. With an error it is Broken.
+func ReadLink(fields map[string]string) (Link, error) {
+	var tenant policies.Name
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if name != "tenant" {
-			return Link{Broken: true}, fmt.Errorf("%.40q is no field of it; want tenant", name)
+			return Link{Broken: true}, unknown(name, "tenant")
+		}
+		if err := parse(name, fields[name], &tenant); err != nil {
+			return Link{Broken: true}, err
 		}
 	}
-	if err := checkID("tenant", fields["tenant"]); err != nil {
-		return Link{Broken: true}, err
-	}
-	return Link{TenantID: fields["tenant"]}, nil
+	return Link{TenantID: string(tenant)}, nil
 }
 
-// keyOf reads the record of a key.
-func keyOf(fields map[string]string) (Key, error) {
-	k := Key{ID: fields["id"], Tag: []byte(fields["id"]), TenantID: fields["tenant"]}
-	for _, id := range []struct{ field, value string }{{"id", k.ID}, {"tenant", k.TenantID}} {
-		if err := checkID(id.field, id.value); err != nil {
+// ReadKey reads the record of a key, known by its hash. With an error it is Broken.
+func ReadKey(hash memo.Key, fields map[string]string) (Key, error) {
+	spec := &policies.KeySpec{SHA256: policies.SHA256(hash)}
+	var tenant policies.Name
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		var err error
+		switch value := fields[name]; name {
+		case "id":
+			err = parse(name, value, &spec.ID)
+		case "tenant":
+			err = parse(name, value, &tenant)
+		case "plan":
+			err = parse(name, value, &spec.Plan)
+		case "simulate":
+			err = parse(name, value, &spec.Simulate)
+		case "disabled":
+			spec.Disabled, err = readSwitch(value)
+		case "cidrs":
+			spec.CIDRs, err = readNetworks(value)
+		default:
+			err = unknown(name, "tenant, id, plan, simulate, disabled or cidrs")
+		}
+		if err != nil {
 			return Key{Broken: true}, err
 		}
 	}
-	var err error
-	if k.Disabled, k.Networks, err = common(fields, "id", "tenant"); err != nil {
-		return Key{Broken: true}, err
+	for _, need := range []struct {
+		field string
+		value policies.Name
+	}{{"tenant", tenant}, {"id", spec.ID}} {
+		if need.value == "" {
+			return Key{Broken: true}, fmt.Errorf("%s is missing", need.field)
+		}
 	}
-	return k, nil
+	return Key{
+		ID: string(spec.ID), Tag: []byte(spec.ID), TenantID: string(tenant),
+		Disabled: spec.Disabled, Networks: policies.Networks(spec.CIDRs), Spec: spec,
+	}, nil
 }
 
-// tenantOf reads the record of a tenant.
-func tenantOf(id string, fields map[string]string) (Tenant, error) {
-	t := Tenant{ID: id, Tag: []byte(id), Plan: fields["plan"], Claim: fields["claim"]}
-	if t.Plan == "" {
-		return Tenant{ID: id, Broken: true}, fmt.Errorf("plan is missing; want the name of a plan of the policy")
+// ReadTenant reads the record of a tenant. With an error it is Broken.
+func ReadTenant(id string, fields map[string]string) (Tenant, error) {
+	spec := &policies.TenantSpec{}
+	err := parse("the id", id, &spec.ID)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if err == nil {
+			err = readTenantField(spec, name, fields[name])
+		}
 	}
-	if claim, there := fields["claim"]; there && (claim == "" || len(claim) > maxClaim) {
-		return Tenant{ID: id, Broken: true}, fmt.Errorf("claim has %d bytes; want 1 to %d, or no such field for the id", len(claim), maxClaim)
+	if err == nil && spec.Plan == "" {
+		err = fmt.Errorf("plan is missing; want the name of a plan of the policy")
 	}
-	var err error
-	if t.Disabled, t.Networks, err = common(fields, "plan", "claim", "name"); err != nil {
+	if err != nil {
 		return Tenant{ID: id, Broken: true}, err
 	}
-	return t, nil
+	return Tenant{
+		ID: id, Tag: []byte(id), Hash: tenantKey(id), Claim: string(spec.Claim),
+		Disabled: spec.Disabled, Networks: policies.Networks(spec.CIDRs), Spec: spec,
+	}, nil
 }
 
-// common reads what keys and tenants both have, and wants no other fields than
-// those and the record's own.
-func common(fields map[string]string, own ...string) (disabled bool, networks []netip.Prefix, err error) {
-	for name, value := range fields {
-		switch {
-		case name == "disabled":
-			if value != "0" && value != "1" {
-				return false, nil, fmt.Errorf("disabled is neither 1 nor 0")
-			}
-			disabled = value == "1"
-		case name == "cidrs":
-			if networks, err = networksOf(value); err != nil {
-				return false, nil, err
-			}
-		case !contains(own, name):
-			return false, nil, fmt.Errorf("%.40q is no field of it; want %s, disabled or cidrs", name, strings.Join(own, ", "))
+func readTenantField(spec *policies.TenantSpec, name, value string) (err error) {
+	switch kind, rest, _ := strings.Cut(name, ":"); {
+	case name == "name": // nobody reads it here
+	case name == "plan":
+		err = parse(name, value, &spec.Plan)
+	case name == "claim" && len(value) > maxClaim:
+		err = fmt.Errorf("claim has %d bytes; want at most %d", len(value), maxClaim)
+	case name == "claim":
+		err = parse(name, value, &spec.Claim)
+	case name == "disabled":
+		spec.Disabled, err = readSwitch(value)
+	case name == "cidrs":
+		spec.CIDRs, err = readNetworks(value)
+	case kind == "override":
+		err = readOverride(spec, rest, value)
+	case kind == "grant":
+		err = readGrant(spec, rest, value)
+	default:
+		err = unknown(name, "plan, claim, disabled, cidrs, name, override:LIMIT:NUMBER or grant:LIMIT:FROM:UNTIL")
+	}
+	return err
+}
+
+// readOverride reads a number of the tenant's own, named LIMIT:NUMBER.
+func readOverride(spec *policies.TenantSpec, name, value string) error {
+	limit, number, _ := strings.Cut(name, ":")
+	var of policies.Name
+	if err := parse("the limit of an override", limit, &of); err != nil {
+		return err
+	}
+	o := spec.Overrides[of]
+	into := numberOf(&o, number)
+	if into == nil {
+		return unknown("override:LIMIT:"+number, strings.Join(numbers(), ", "))
+	}
+	if err := parse(number, value, into); err != nil {
+		return err
+	}
+	if spec.Overrides == nil {
+		spec.Overrides = map[policies.Name]policies.OverrideSpec{}
+	}
+	spec.Overrides[of] = o
+	return nil
+}
+
+// numbers are the numbers of a limit that a tenant may have of his own.
+func numbers() []string {
+	return []string{"rate", "burst", "wait", "window", "quota", "overage", "concurrency", "retries"}
+}
+
+// numberOf makes room for a number of an override; nil when it has none by that name.
+func numberOf(o *policies.OverrideSpec, name string) encoding.TextUnmarshaler {
+	switch name {
+	case "rate":
+		return made(&o.Rate)
+	case "burst":
+		return made(&o.Burst)
+	case "wait":
+		return made(&o.Wait)
+	case "window":
+		return made(&o.Window)
+	case "quota":
+		return made(&o.Quota)
+	case "overage":
+		return made(&o.Overage)
+	case "concurrency":
+		return made(&o.Concurrency)
+	case "retries":
+		return made(&o.Retries)
+	}
+	return nil
+}
+
+func made[T any](p **T) *T {
+	*p = new(T)
+	return *p
+}
+
+// readGrant reads a grant, named LIMIT:FROM:UNTIL. Behind its units a reason may stand.
+func readGrant(spec *policies.TenantSpec, name, value string) error {
+	parts := strings.Split(name, ":")
+	if len(parts) != 3 {
+		return fmt.Errorf("a grant is named grant:LIMIT:FROM:UNTIL, both days included")
+	}
+	units, reason, _ := strings.Cut(value, " ")
+	g := policies.GrantSpec{Add: new(policies.Count)}
+	for _, part := range []struct {
+		what, text string
+		into       encoding.TextUnmarshaler
+	}{{"the limit of a grant", parts[0], &g.Limit}, {"from", parts[1], &g.From}, {"until", parts[2], &g.Until}, {"the units of a grant", units, g.Add}} {
+		if err := parse(part.what, part.text, part.into); err != nil {
+			return err
 		}
 	}
-	return disabled, networks, nil
-}
-
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
+	if reason != "" {
+		if err := parse("the reason of a grant", reason, &g.Reason); err != nil {
+			return err
 		}
 	}
-	return false
+	spec.Grants = append(spec.Grants, g)
+	return nil
 }
 
-// networksOf reads networks and addresses. A list without any would mean nobody.
-func networksOf(text string) ([]netip.Prefix, error) {
-	var out []netip.Prefix
+// parse reads a value as policies write it. Its error shows no value that could be a secret.
+func parse(what, value string, into encoding.TextUnmarshaler) error {
+	if err := into.UnmarshalText([]byte(value)); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// unknown is the error about a field that a record has not. Its name is shown when it
+// is a plain word: anything may have been written in the wrong place.
+func unknown(name, want string) error {
+	const most = 32
+	if name == noHash {
+		return errors.New("it is no hash")
+	}
+	if len(name) > most || strings.IndexFunc(name, func(r rune) bool { return (r < 'a' || r > 'z') && r != ':' && r != '_' && (r < 'A' || r > 'Z') }) >= 0 {
+		return fmt.Errorf("a field of %d bytes is none of it; want %s", len(name), want)
+	}
+	return fmt.Errorf("%q is no field of it; want %s", name, want)
+}
+
+func readSwitch(value string) (on bool, err error) {
+	if value != "0" && value != "1" {
+		return false, fmt.Errorf("disabled is neither 1 nor 0")
+	}
+	return value == "1", nil
+}
+
+// readNetworks reads networks and addresses. A list without any would mean nobody.
+func readNetworks(text string) (policies.List[policies.Network], error) {
+	var out policies.List[policies.Network]
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
-		p, err := netip.ParsePrefix(word)
-		if err != nil {
-			addr, err := netip.ParseAddr(word)
-			if err != nil || addr.Zone() != "" {
-				return nil, fmt.Errorf("cidrs has %.50q, which is no network; want such as 192.0.2.0/24", word)
-			}
-			p = netip.PrefixFrom(addr, addr.BitLen())
+		var n policies.Network
+		if err := parse("cidrs", word, &n); err != nil {
+			return nil, err
 		}
-		if p != p.Masked() {
-			return nil, fmt.Errorf("cidrs has %s, with bits set behind its length; want %s", p, p.Masked())
-		}
-		out = append(out, p)
+		out = append(out, policies.Entry[policies.Network]{Value: n})
 	}
 	if len(out) == 0 || len(out) > maxNetworks {
 		return nil, fmt.Errorf("cidrs has %d networks; want 1 to %d, or no such field for everywhere", len(out), maxNetworks)
 	}
 	return out, nil
-}
-
-// checkID wants a name as policies have them.
-func checkID(field, id string) error {
-	switch {
-	case id == "":
-		return fmt.Errorf("%s is missing", field)
-	case len(id) > maxID || strings.IndexFunc(id, notPlain) >= 0:
-		return fmt.Errorf("%s is no name; want at most %d letters, digits, dots, dashes and underscores", field, maxID)
-	}
-	return nil
-}
-
-func notPlain(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '-' && r != '_'
 }
