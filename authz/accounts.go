@@ -68,7 +68,7 @@ func newAccount(name string, slots int) *account {
 // ofLimit tells whether the reason is one that a limit refuses for.
 func (r Reason) ofLimit() bool {
 	switch r {
-	case ReasonRate, ReasonWindow, ReasonQuota, ReasonConcurrency, ReasonRetries, ReasonTooLarge, ReasonOverload:
+	case ReasonRate, ReasonWindow, ReasonQuota, ReasonConcurrency, ReasonRetries, ReasonTooLarge, ReasonOverload, ReasonEdgeRate:
 		return true
 	}
 	return false

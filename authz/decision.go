@@ -53,6 +53,8 @@ const (
 	ReasonStoreDown          // the store gave no answer
 	ReasonOverload           // it would have to wait, and too many wait already
 	ReasonSimulate           // the key is there for trying, and always meets a limit
+	ReasonAccess             // an access rule, for proxies that are no NGINX
+	ReasonEdgeRate           // an edge limit has no room now, for the same
 	reasons                  // how many there are
 )
 
@@ -87,6 +89,10 @@ func (r Reason) String() string {
 		return "overload"
 	case ReasonSimulate:
 		return "simulate"
+	case ReasonAccess:
+		return "access"
+	case ReasonEdgeRate:
+		return "edge_rate"
 	}
 	return ""
 }

@@ -21,6 +21,10 @@
 //     (answer.go, dialect.go). Denials are logged afterwards, by another
 //     goroutine (denials.go).
 //
+// Proxies that are no NGINX ask at /authz (forward.go): there the service finds the
+// client and the route by itself, and is also what NGINX would have been before it
+// asks (gate.go): access rules and rates, by the same code that replays logs.
+//
 // Beside it stands the admin port (admin.go) for those who watch and run the
 // service: who may ask is guard.go's matter, tokens.go knows them. There operators
 // see what a tenant has used (usage.go, census.go), reset it, and give and take
@@ -35,7 +39,7 @@
 // and told to webhooks by a Notifier (notifier.go, event.go, webhook.go, spike.go):
 // once, by whichever instance, and from the disk (spool.go) if it must wait.
 //
-// Rules of the house. Authz stands on floor 2: it imports policies, geo, and
+// Rules of the house. Authz stands on floor 2: it imports policies, policies/edge, geo, and
 // authz/limit, memo and directory, and never gen. The path of a decision takes no
 // lock of its own, allocates nothing of its own, logs nothing and never calls
 // back; what it needs is resolved when a policy is swapped in. Whatever goes wrong in it, a panic

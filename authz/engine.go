@@ -73,6 +73,7 @@ type Engine struct {
 	ledger       *Ledger
 	notifier     *Notifier
 	pendings     pendings
+	gate         gate // for proxies that are no NGINX
 	counters     counters
 	skew         skew
 	metrics      *metrics

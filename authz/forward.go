@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"sluice/policies"
+	"sluice/policies/edge"
 )
 
 // forwardPath is where forward-auth proxies ask: Caddy and Traefik there, telling of
@@ -26,9 +27,9 @@ func isForward(target []byte) bool {
 
 // forward answers a proxy that passes the client's headers on. So none of them is
 // believed but those that the proxy itself writes: every X-Sluice-* is ignored, and
-// who asks must be one of the policy's trusted proxies. The service decides its own
-// limits alone: access rules and edge limits are NGINX's. A request has no id here,
-// since a client could write one and be charged once for many.
+// who asks must be one of the policy's trusted proxies. What NGINX does before it
+// asks is done here (gate.go). A request has no id here, since a client could write
+// one and be charged once for many.
 func (h *handler) forward(ctx *fasthttp.RequestCtx) {
 	defer h.rescueApp(ctx)
 	b := h.engine.state.Load()
@@ -36,66 +37,151 @@ func (h *handler) forward(ctx *fasthttp.RequestCtx) {
 		appProblem(ctx, http.StatusServiceUnavailable, "there is no policy yet")
 		return
 	}
-	x := h.exchanges.Get().(*exchange)
-	defer func() { x.request.Reset(); h.exchanges.Put(x) }()
-	x.request.Reset()
-	if status, problem := b.readForward(&x.request, ctx); problem != "" {
+	var p passage
+	if status, problem := b.readForward(&p.from, ctx); problem != "" {
 		appProblem(ctx, status, problem)
 		return
 	}
-	if x.request.forwarded.preflight {
-		ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
-		return
-	}
-	h.decide(x)
+	x := h.exchanges.Get().(*exchange)
+	defer func() { x.request.Reset(); h.exchanges.Put(x) }()
+	h.pass(b, &p, x)
 	h.denials.note(&x.decision)
 	x.decision.writeForward(ctx)
 }
 
-// forwarded marks a question of forwardPath.
-type forwarded struct{ asked, preflight bool }
+// pass decides about a request: the gate, and then the limits as for NGINX. Where
+// NGINX would ask nothing, nothing is asked.
+func (h *handler) pass(b *bound, p *passage, x *exchange) {
+	s := h.engine.gate.of(b, h.engine.places.Load())
+	if !h.enter(s, p, &x.decision) {
+		return
+	}
+	if !h.shape(p.visit.Delay) {
+		h.engine.turnAway(s, &p.visit, ReasonOverload, http.StatusServiceUnavailable, &x.decision)
+		return
+	}
+	if _, asks := s.model.Asks(&p.visit); !asks {
+		x.decision.reset(b)
+		return
+	}
+	p.tell(s, &x.request)
+	h.decide(x)
+}
 
-// readForward makes a question of what a proxy sends; what is wrong with it is
-// returned in words, with a status that lets nobody pass.
-func (b *bound) readForward(r *Request, ctx *fasthttp.RequestCtx) (status int, problem string) {
-	peer, ok := peerAddr(ctx.RemoteAddr())
-	if !ok || !anyContains(b.policy.Client.Trusted, peer) {
+// shape holds a request for as long as limit_req would. It tells whether there was
+// room for one more to be held.
+func (h *handler) shape(delay time.Duration) bool {
+	if delay <= 0 {
+		return true
+	}
+	defer h.held.Add(-1)
+	if h.held.Add(1) > maxHeld {
+		return false
+	}
+	time.Sleep(delay)
+	return true
+}
+
+// tell makes the question that NGINX would ask about a visit.
+func (p *passage) tell(s *gateState, r *Request) {
+	v := &p.visit
+	r.Reset()
+	r.Mode, r.forwarded = policies.FailClosed, true
+	r.Method, r.URI, r.Host = []byte(p.from.Method), []byte(p.from.URI), []byte(v.Host)
+	if v.Client.IsValid() {
+		r.IP = []byte(v.Client.String())
+	}
+	for _, f := range s.model.Tell(nil, v) {
+		r.Set(fieldName("", f.Name), []byte(f.Value))
+	}
+}
+
+// readForward reads what a proxy says of a client's request; what is wrong with it
+// is returned in words, with a status that lets nobody pass.
+func (b *bound) readForward(r *edge.Request, ctx *fasthttp.RequestCtx) (status int, problem string) {
+	if !b.trusts(ctx.RemoteAddr()) {
 		return http.StatusForbidden, "who asks here is a proxy that client_ip.trusted_proxies names; this one is not among them"
 	}
 	head := &ctx.Request.Header
-	r.Mode, r.forwarded.asked = policies.FailClosed, true
-	r.Method, r.Host = head.Method(), head.Host()
-	r.URI = head.RequestURI()[len(forwardPath):]
-	if len(r.URI) == 0 || r.URI[0] == '?' {
-		var one bool
-		if r.Method, one = only(head, "X-Forwarded-Method"); !one {
-			return http.StatusBadRequest, "want one X-Forwarded-Method of the proxy's"
-		}
-		if r.URI, one = only(head, "X-Forwarded-Uri"); !one {
-			return http.StatusBadRequest, "want one X-Forwarded-Uri of the proxy's, or the client's path behind " + forwardPath
-		}
-		if host, one := only(head, "X-Forwarded-Host"); one {
-			r.Host = host
+	uri := head.RequestURI()[len(forwardPath):]
+	below := len(uri) > 0 && uri[0] == '/'
+	method, host := head.Method(), head.Host()
+	if !below {
+		var one [3]bool
+		method, one[0] = only(head, "X-Forwarded-Method")
+		uri, one[1] = only(head, "X-Forwarded-Uri")
+		host, one[2] = only(head, "X-Forwarded-Host")
+		if one != [3]bool{true, true, true} {
+			return http.StatusBadRequest, "want one X-Forwarded-Method, X-Forwarded-Uri and X-Forwarded-Host each of the proxy's, or the client's path behind " + forwardPath
 		}
 	}
-	if _, ok := policies.NormalizePath(nil, r.URI); !ok {
+	if _, ok := policies.NormalizePath(nil, uri); !ok || uri[0] != '/' {
 		return http.StatusBadRequest, "the client's path cannot be read"
 	}
-	r.IP = []byte(b.forwardedAddr(peer, head).String())
-	r.forwarded.preflight = string(r.Method) == http.MethodOptions && len(head.Peek(fasthttp.HeaderOrigin)) > 0 &&
-		len(head.Peek("Access-Control-Request-Method")) > 0
-	r.Retry = retries(head)
-	r.Idempotency, _ = only(head, "Idempotency-Key")
-	b.readValues(r, head)
+	r.Method, r.URI, r.Host = string(method), string(uri), string(host)
+	return b.readClient(r, head, below)
+}
+
+// readClient reads the client's headers, and who connected to the proxy.
+func (b *bound) readClient(r *edge.Request, head *fasthttp.RequestHeader, below bool) (status int, problem string) {
+	hops := texts(head.PeekAll(fasthttp.HeaderXForwardedFor))
+	peer, rest, ok := policies.LastHop(hops)
+	if ok && below && anyContains(b.policy.Client.Trusted, peer.Unmap()) {
+		// Envoy adds its own address behind those that it has told of already.
+		if before, further, more := policies.LastHop(rest); more {
+			peer, rest = before, further
+		}
+	}
+	if !ok {
+		return http.StatusBadRequest, "want the address that connected to the proxy, as the last one of X-Forwarded-For"
+	}
+	r.Peer = peer
+	for name, value := range head.All() {
+		if !spoken(name) {
+			r.Header = addField(r.Header, string(name), string(value))
+		}
+	}
+	for _, line := range rest {
+		r.Header = append(r.Header, edge.Field{Name: fasthttp.HeaderXForwardedFor, Value: line})
+	}
 	return 0, ""
 }
 
-func peerAddr(a net.Addr) (netip.Addr, bool) {
-	tcp, ok := a.(*net.TCPAddr)
-	if !ok {
-		return netip.Addr{}, false
+// spoken tells whether a header means something here that no client may say: names
+// of ours, and those that stand for what a proxy tells.
+func spoken(name []byte) bool {
+	ours := len(name) >= 9 && foldEqual(name[:9], "X-Sluice-")
+	return ours || foldEqual(name, fasthttp.HeaderXForwardedFor) || foldEqual(name, edge.ProxyProtocol)
+}
+
+// addField adds a header. Which of two with one name counts is nobody's to choose:
+// they are one value, and no credential then.
+func addField(fields []edge.Field, name, value string) []edge.Field {
+	for i := range fields {
+		if strings.EqualFold(fields[i].Name, name) {
+			fields[i].Value += ", " + value
+			return fields
+		}
 	}
-	return tcp.AddrPort().Addr().Unmap().WithZone(""), true
+	return append(fields, edge.Field{Name: name, Value: value})
+}
+
+func texts(values [][]byte) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}
+
+// trusts tells whether a peer may speak for clients: a trusted proxy, or whoever
+// the permissions of a unix socket let connect.
+func (b *bound) trusts(a net.Addr) bool {
+	if a.Network() == "unix" {
+		return true
+	}
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && anyContains(b.policy.Client.Trusted, tcp.AddrPort().Addr().Unmap().WithZone(""))
 }
 
 // only is a header that came once, and says something.
@@ -105,94 +191,6 @@ func only(h *fasthttp.RequestHeader, name string) ([]byte, bool) {
 		return nil, false
 	}
 	return values[0], true
-}
-
-// forwardedAddr walks to the client as NGINX does.
-func (b *bound) forwardedAddr(peer netip.Addr, h *fasthttp.RequestHeader) netip.Addr {
-	name := string(b.policy.Client.Header)
-	if name == "" || b.policy.Client.ProxyProtocol {
-		name = "X-Forwarded-For"
-	}
-	var values []string
-	for _, v := range h.PeekAll(name) {
-		values = append(values, string(v))
-	}
-	return b.policy.ClientAddress(peer, values)
-}
-
-// retries tells whether the client says that this is a retry, by any of the headers
-// that the rendered configuration knows.
-func retries(h *fasthttp.RequestHeader) bool {
-	for _, name := range []string{"X-Retry-Attempt", "Retry-Attempt", "X-Stainless-Retry-Count"} {
-		if n, err := strconv.ParseUint(string(h.Peek(name)), 10, 32); err == nil && n > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// readValues takes the credentials and values that the policy names out of the
-// client's own headers, cookies and query, under the names that NGINX gives them.
-func (b *bound) readValues(r *Request, h *fasthttp.RequestHeader) {
-	set := func(prefix string, name, value []byte) {
-		if field := fieldName(prefix, string(name)); b.reads(field) && r.value(field) == nil {
-			r.Set(field, value)
-		}
-	}
-	for name, value := range h.All() {
-		if len(name) >= 9 && foldEqual(name[:9], "X-Sluice-") {
-			continue
-		}
-		if len(h.PeekAll(string(name))) > 1 {
-			value = []byte(policies.InvalidCredential) // which of them counts is nobody's to choose
-		}
-		set("", name, value)
-		set(policies.HeaderValuePrefix, name, value)
-	}
-	for _, line := range h.PeekAll(fasthttp.HeaderCookie) {
-		for pair := range bytes.SplitSeq(line, []byte(";")) {
-			name, value, _ := bytes.Cut(bytes.TrimSpace(pair), []byte("="))
-			set(policies.HeaderCookiePrefix, name, value)
-		}
-	}
-	_, query, _ := bytes.Cut(r.URI, []byte("?"))
-	query, _, _ = bytes.Cut(query, []byte("#"))
-	for pair := range bytes.SplitSeq(query, []byte("&")) {
-		name, value, _ := bytes.Cut(pair, []byte("="))
-		set(policies.HeaderQueryPrefix, name, value)
-	}
-	set(policies.HeaderServer, nil, []byte(hostName(r.Host)))
-}
-
-// reads tells whether the policy looks at a field. A certificate is NGINX's to show.
-func (b *bound) reads(field []byte) bool {
-	for i := range b.sources {
-		if b.sources[i].Kind != policies.SourceCert && bytes.Equal(b.sources[i].field, field) {
-			return true
-		}
-	}
-	for _, rules := range b.plans {
-		if readsAny(rules, field) {
-			return true
-		}
-	}
-	for i := range b.routes {
-		if readsAny(b.routes[i].rules, field) {
-			return true
-		}
-	}
-	return readsAny(b.top, field)
-}
-
-func readsAny(rules []rule, field []byte) bool {
-	for i := range rules {
-		for j := range rules[i].dims {
-			if bytes.Equal(rules[i].dims[j].field, field) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // forwardProblem is the body of a denial.

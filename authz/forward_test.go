@@ -83,7 +83,7 @@ func TestForgedForward(t *testing.T) {
 			t.Errorf("taken for a tenant:\n%s", a.raw)
 		}
 	}
-	one := "GET /authz HTTP/1.1\r\nHost: a\r\nX-Forwarded-Method: GET\r\nX-Forwarded-Uri: /\r\nX-Forwarded-For: 192.0.2.77\r\n"
+	one := "GET /authz HTTP/1.1\r\nHost: a\r\nX-Forwarded-Method: GET\r\nX-Forwarded-Uri: /\r\nX-Forwarded-Host: a\r\nX-Forwarded-For: 192.0.2.77\r\n"
 	for _, peer := range []string{"192.0.2.1", "127.0.0.1", "::1", "11.0.0.1"} {
 		s.through(peer, one).want(t, "a peer that is no trusted proxy", 403, "X-Sluice-Decision: ")
 		s.through(peer, strings.Replace(one, "/authz", "/authz/x", 1)).want(t, "nor below", 403)
@@ -92,6 +92,10 @@ func TestForgedForward(t *testing.T) {
 	for _, bad := range []string{
 		strings.Replace(one, "X-Forwarded-Uri: /\r\n", "", 1),
 		strings.Replace(one, "X-Forwarded-Method: GET\r\n", "", 1),
+		strings.Replace(one, "X-Forwarded-Host: a\r\n", "", 1),
+		strings.Replace(one, "X-Forwarded-For: 192.0.2.77\r\n", "", 1),
+		strings.Replace(one, "192.0.2.77", "192.0.2.77, unknown", 1), strings.Replace(one, "192.0.2.77", "192.0.2.77, fe80::1%eth0", 1),
+		strings.Replace(one, "Uri: /", "Uri: http://a/free", 1), strings.Replace(one, "Uri: /", "Uri: *", 1), one + "X-Forwarded-Host: b\r\n",
 		one + "X-Forwarded-Uri: /free\r\n", one + "X-Forwarded-Method: POST\r\n",
 		strings.Replace(one, "Uri: /", "Uri: free", 1), strings.Replace(one, "Uri: /", "Uri: /%zz", 1), strings.Replace(one, "Uri: /", "Uri: /../..", 1),
 		strings.Replace(one, "GET /authz", "GET /authz?x=/free", 1) + "X-Forwarded-Uri: /free\r\n",

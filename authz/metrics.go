@@ -112,6 +112,11 @@ func (m *metrics) countLimits(d *Decision) {
 	}
 }
 
+// refuse counts a refusal of a limit that is not the store's.
+func (m *metrics) refuse(d *Decision, limit string, reason Reason, shadow bool) {
+	m.accounts.of(d).refused(refusalKey(d.routeLabel, m.labels.id(limit), reason, shadow))
+}
+
 // observe counts how long a decision took, without what its answer is held.
 func (m *metrics) observe(took time.Duration) {
 	if took < 0 {

@@ -14,11 +14,13 @@ import (
 type Places struct {
 	Country func(netip.Addr) policies.Country
 	ASN     func(netip.Addr) (policies.ASN, geo.State)
+	// tables are what they come from, for access rules and edge limits.
+	tables geo.Tables
 }
 
 // PlacesOf are the places of databases.
 func PlacesOf(t geo.Tables) Places {
-	var p Places
+	p := Places{tables: t}
 	if t.Countries != nil {
 		p.Country = func(addr netip.Addr) policies.Country { return t.Countries.Lookup(addr).Country }
 	}

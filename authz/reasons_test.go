@@ -8,7 +8,7 @@ import (
 )
 
 // TestReasonWords: the words that policy tests may expect are those that the
-// service says, and of the edge.
+// service says, and the one that only NGINX has.
 func TestReasonWords(t *testing.T) {
 	t.Parallel()
 	words := policies.Reasons()
@@ -17,7 +17,7 @@ func TestReasonWords(t *testing.T) {
 			t.Errorf("policies.Reasons has no %s", r)
 		}
 	}
-	if want := int(reasons) - 2 + len([]string{"access", "edge_rate", "edge_conn"}); len(words) != want {
+	if want := int(reasons) - 2 + len([]string{"edge_conn"}); len(words) != want {
 		t.Errorf("policies.Reasons has %d words; want %d", len(words), want)
 	}
 }

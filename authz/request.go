@@ -45,7 +45,7 @@ type Request struct {
 	// What an application says that asks by itself (POST /v1/take); no header sets it.
 	app *appRequest
 
-	forwarded forwarded // by a proxy that is no NGINX of ours
+	forwarded bool // by a proxy that is no NGINX: nobody has chosen a route
 
 	fields []field // credentials and values, in the order they came
 }

@@ -13,7 +13,7 @@ import (
 // the location, the first whose methods and hosts fit. When none does, and when
 // the name is from another policy, the client's own URI is matched.
 func (b *bound) route(req *Request, d *Decision) (r *boundRoute, known bool) {
-	if req.forwarded.asked {
+	if req.forwarded {
 		return b.match(req, d), true // nobody has chosen a location
 	}
 	named := b.policy.RouteNamed(req.Route)

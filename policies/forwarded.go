@@ -27,6 +27,23 @@ func (c *Compiled) ClientAddress(peer netip.Addr, values []string) netip.Addr {
 	return addr
 }
 
+// LastHop cuts the last address off the lists of X-Forwarded-For, as they came: who
+// connected to the proxy that wrote it. It is false when NGINX could not read it.
+func LastHop(values []string) (addr netip.Addr, rest []string, ok bool) {
+	if len(values) == 0 {
+		return netip.Addr{}, nil, false
+	}
+	rest, list := values[:len(values)-1:len(values)-1], values[len(values)-1]
+	list, start := lastHop(list)
+	if addr, ok = readHop(list[start:]); !ok {
+		return netip.Addr{}, nil, false
+	}
+	if start > 0 {
+		rest = append(rest, list[:start-1])
+	}
+	return addr, rest, true
+}
+
 // walk goes through one value from the right. It tells whether it came through
 // to the value's beginning, so that the value before it counts too.
 func (c *Compiled) walk(addr netip.Addr, list string) (netip.Addr, bool) {

@@ -8,13 +8,14 @@ type bucket struct {
 	last   int64 // milliseconds
 }
 
-// zone is the shared memory of a rate: as NGINX's, but never full. A bucket that
-// holds nothing any more is the same as none, so the zone is swept when it has
+// zone is the shared memory of a rate: as NGINX's, but never full unless somebody
+// sets a bound. A bucket that holds nothing any more is the same as none, so the zone is swept when it has
 // grown to twice what was left in it the last time.
 type zone struct {
 	rate    int64 // thousandths of a request each second
 	buckets map[string]*bucket
 	sweepAt int
+	most    int // keys; 0: as many as come
 }
 
 func newZone(rate int64) *zone {
@@ -57,6 +58,12 @@ func (z *zone) take(b *bucket, now int64) int64 {
 func (z *zone) put(key []byte, now int64) *bucket {
 	if len(z.buckets) >= z.sweepAt {
 		z.sweep(now)
+	}
+	if z.most > 0 && len(z.buckets) >= z.most {
+		for other := range z.buckets {
+			delete(z.buckets, other)
+			break
+		}
 	}
 	b := &bucket{last: now}
 	z.buckets[string(key)] = b

@@ -17,7 +17,8 @@
 //
 // Time is the caller's: it never looks at a clock. A Model keeps as many buckets
 // as there are clients that still matter (bucket.go); zones are never full in it,
-// where NGINX forgets its oldest state. It is not safe for concurrent use.
+// where NGINX forgets its oldest state, unless Bound says how much it may hold. It is
+// not safe for concurrent use, but for Arrive, the half of Enter that counts nothing.
 //
 // What the renderer must compute as well stands in numbers.go and in Asks, and
 // gen uses it: nothing is computed twice.

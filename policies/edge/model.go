@@ -102,6 +102,33 @@ func (m *Model) Fresh() *Model {
 	return &f
 }
 
+// Inherit takes over what another Model has counted in rates of the same name and
+// keys, as NGINX's zones live through a reload. That one must not be used again
+// but by whoever waits for the same turn.
+func (m *Model) Inherit(from *Model) {
+	for i := range m.limits {
+		l := &m.limits[i]
+		for j := range from.limits {
+			o := &from.limits[j]
+			if l.zone != nil && o.zone != nil && l.Name == o.Name && slices.Equal(l.dims, o.dims) {
+				l.zone.buckets = o.zone.buckets
+			}
+		}
+	}
+}
+
+// Bound makes every rate keep at most so many keys, or as many clients as the
+// policy expects if those are more. Beyond them some key is forgotten for each new
+// one, as NGINX does when a zone is full: without a bound memory is whoever's who
+// has many addresses.
+func (m *Model) Bound(keys int) {
+	for i := range m.limits {
+		if l := &m.limits[i]; l.zone != nil {
+			l.zone.most = max(keys, int(min(l.Expect, 1<<24)))
+		}
+	}
+}
+
 // Verdict is what NGINX makes of a request by itself.
 type Verdict uint8
 
@@ -189,6 +216,14 @@ func (v *Visit) reset() {
 // Enter takes v.Request through the access rules and limit_req, at a time that
 // must never be before that of the visit before.
 func (m *Model) Enter(v *Visit, now time.Time) {
+	if m.Arrive(v) {
+		m.Meter(v, now)
+	}
+}
+
+// Arrive is Enter as far as the access rules. It tells whether limit_req is to be
+// asked next. It changes nothing but v: many visits may arrive at once.
+func (m *Model) Arrive(v *Visit) bool {
 	v.reset()
 	m.address(v)
 	v.Host = hostOf(v.Request)
@@ -197,22 +232,24 @@ func (m *Model) Enter(v *Visit, now time.Time) {
 	v.path = path
 	if !ok {
 		v.Verdict = Bad
-		return
+		return false
 	}
 	if v.Trace != nil {
 		v.Trace.Path = string(path)
 	}
 	if v.Location = m.c.Match(v.Host, "", path); v.Location == nil {
-		return
+		return false
 	}
 	if m.access(v); v.Refused != 0 {
 		v.Verdict = Access
-		return
+		return false
 	}
-	if m.rated[v.Location.Index] {
-		m.rates(v, now.UnixMilli())
-	}
+	return m.rated[v.Location.Index]
 }
+
+// Meter is Enter's other half: limit_req, for a visit of which Arrive said so. As
+// with all that counts, one visit after another.
+func (m *Model) Meter(v *Visit, now time.Time) { m.rates(v, now.UnixMilli()) }
 
 // address finds the client.
 func (m *Model) address(v *Visit) {
