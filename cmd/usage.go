@@ -184,6 +184,7 @@ func newTenantsCmd(e *env) *cobra.Command {
 		},
 	}
 	to.flags(c.Flags())
+	c.AddCommand(newPushCmd(e))
 	return c
 }
 

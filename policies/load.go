@@ -20,6 +20,8 @@ type files struct {
 	dir  string
 	read func(FileName) ([]byte, error)
 	glob func(pattern string) ([]FileName, error)
+	// tenants are files of tenants besides those that the policy names.
+	tenants []FileName
 }
 
 // maxFile is the largest file that we read.
@@ -36,16 +38,48 @@ func Load(path string) (*Policy, Diagnostics) {
 	return ParseIn(filepath.Dir(path), path, src)
 }
 
+// LoadWith is Load with the tenants of more files, as if tenant_files named them.
+// Unlike those they are relative to the working directory, and no patterns.
+func LoadWith(path string, tenants []string) (*Policy, Diagnostics) {
+	src, err := readFile(path)
+	if err != nil {
+		return &Policy{}, Diagnostics{{Pos: Pos{File: path}, Message: readProblem(err), Rule: ruleRead}}
+	}
+	beside := onDisk(filepath.Dir(path))
+	for _, name := range tenants {
+		beside.tenants = append(beside.tenants, seenFrom(beside.dir, name))
+	}
+	return parse(path, src, beside)
+}
+
+// seenFrom is a file as a directory names it; as it is, where that cannot be told.
+func seenFrom(dir, name string) FileName {
+	from, err := filepath.Abs(dir)
+	to, err2 := filepath.Abs(name)
+	if err != nil || err2 != nil {
+		return FileName(name)
+	}
+	if rel, err := filepath.Rel(from, to); err == nil {
+		return FileName(rel)
+	}
+	return FileName(name)
+}
+
 // ParseIn is Load for a policy that comes from elsewhere, such as standard
 // input; the files it names are relative to dir.
 func ParseIn(dir, name string, src []byte) (*Policy, Diagnostics) {
+	return parse(name, src, onDisk(dir))
+}
+
+// onDisk are the files of a directory.
+func onDisk(dir string) files {
 	within := func(f string) string {
 		if filepath.IsAbs(f) {
 			return f
 		}
 		return filepath.Join(dir, f)
 	}
-	return parse(name, src, files{
+	return files{
 		dir:  dir,
 		read: func(f FileName) ([]byte, error) { return readFile(within(string(f))) },
 		glob: func(pattern string) ([]FileName, error) {
@@ -59,7 +93,7 @@ func ParseIn(dir, name string, src []byte) (*Policy, Diagnostics) {
 			}
 			return names, err
 		},
-	})
+	}
 }
 
 // LoadFS is Load for a policy in a file system, such as a revision in a
@@ -178,6 +212,9 @@ func (d *decoder) tenantFiles() {
 		for _, name := range d.matching(pattern, path) {
 			d.tenantFile(name, path)
 		}
+	}
+	for _, name := range d.files.tenants {
+		d.tenantFile(name, "tenant_files")
 	}
 }
 

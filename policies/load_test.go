@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,6 +105,47 @@ func TestLoadMissing(t *testing.T) {
 	}
 	if _, found := Load(missing); len(found) != 1 || found[0].Rule != ruleRead {
 		t.Errorf("a file that is too large: got %v", found)
+	}
+}
+
+// TestLoadWith: tenants of more files are checked as the policy's are, and findings
+// stand in their own files, named as they were given.
+func TestLoadWith(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, text := range map[string]string{
+		"conf/policy.yaml": "version: 1\nplans: {free: {}}\nidentity: {sources: [{api_key: {header: X-API-Key}}]}\ntenants: [{id: acme, plan: free}]\n",
+		"more/a.yaml":      "- {id: globex, plan: free}\n",
+		"more/b[1].yaml":   "- {id: hooli, plan: gold}\n- {id: acme, plan: free}\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, policy := range []string{"conf/policy.yaml", filepath.Join(dir, "conf/policy.yaml")} {
+		p, found := LoadWith(policy, []string{"more/a.yaml", filepath.Join(dir, "more/a.yaml")})
+		if found.HasErrors() || len(p.Tenants) != 2 || p.Tenants[1].ID != "globex" {
+			t.Errorf("%s: %d tenants, %v", policy, len(p.Tenants), found)
+		}
+	}
+	if _, found := LoadWith("conf/policy.yaml", []string{"more/none.yaml"}); len(found) == 0 || found[0].Rule != ruleRead || !strings.Contains(found[0].Message, "more/none.yaml") {
+		t.Errorf("a file that is not there: %v", found)
+	}
+	_, found := LoadWith("conf/policy.yaml", []string{"more/b[1].yaml"})
+	var got []string
+	for _, d := range found {
+		if !d.Warning {
+			got = append(got, fmt.Sprintf("%s:%d %s", d.Pos.File, d.Pos.Line, d.Rule))
+		}
+	}
+	if want := "more/b[1].yaml:1 unknown-plan, more/b[1].yaml:2 duplicate-name"; strings.Join(got, ", ") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, ", "), want)
+	}
+	if _, found := LoadWith("none.yaml", nil); len(found) != 1 || found[0].Rule != ruleRead {
+		t.Errorf("no policy: %v", found)
 	}
 }
 

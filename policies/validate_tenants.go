@@ -25,6 +25,12 @@ func (f *findings) tenant(path string, t *TenantSpec) {
 // hash is never printed: the line is enough.
 func checkTenantNames(p *Policy, f *findings) {
 	ids, folded, claims := firsts[Name]{}, firsts[string]{}, firsts[Text]{}
+	byID := map[Text]int{} // tenants that tokens name by their ids
+	for i := range p.Tenants {
+		if t := &p.Tenants[i]; t.Claim == "" && t.ID != "" {
+			byID[Text(t.ID)] = i
+		}
+	}
 	keys, hashes, certs := firsts[Name]{}, firsts[SHA256]{}, firsts[SHA256]{}
 	for i := range p.Tenants {
 		t, path := &p.Tenants[i], elem("tenants", i)
@@ -35,6 +41,9 @@ func checkTenantNames(p *Policy, f *findings) {
 		}
 		if first, taken := claims.taken(t.Claim, place{path: field(path, "claim")}); taken && t.Claim != "" {
 			f.errorf(field(path, "claim"), ruleKeyTwice, "the claim %s is another tenant's too, %s; want one tenant for a claim", show(string(t.Claim)), f.where(first))
+		} else if j, taken := byID[t.Claim]; taken && t.Claim != "" {
+			f.errorf(field(path, "claim"), ruleKeyTwice, "the claim %s is the id of another tenant, %s, who has no claim; want one tenant for a claim",
+				show(string(t.Claim)), f.where(place{path: field(elem("tenants", j), "id")}))
 		}
 		for j := range t.Keys {
 			k, path := &t.Keys[j], elem(field(path, "keys"), j)
