@@ -2,10 +2,13 @@ package authz
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sluice/authz/memo"
 )
 
 const (
@@ -24,12 +27,14 @@ const (
 // account is what metrics know of a tenant, or of those who share one.
 type account struct {
 	name    string
-	refuses *tally // by refusal
-	left    *tally // by limit; nil for those who share
-	meter   *meter // of the tenant in the policy in force; nil: he is in none
+	refuses *tally      // by refusal
+	left    *tally      // by limit; nil for those who share
+	meter   *meter      // of the tenant in the policy in force, or found; nil: he is in neither
+	found   *foundMeter // of a tenant of the directory
 }
 
-// meter finds a tenant's account, and tells how busy he is. It belongs to a policy.
+// meter finds a tenant's account, and tells how busy he is. It belongs to a policy,
+// or to a tenant of the directory.
 type meter struct {
 	heat    atomic.Uint32
 	denied  atomic.Uint64 // requests
@@ -41,7 +46,8 @@ type meter struct {
 // are read next: that one's series end, and what was counted for the other
 // stays with the others.
 type accounts struct {
-	others, nobody *account // tenants without an account; requests without a tenant
+	others, nobody *account                 // tenants without an account; requests without a tenant
+	found          *memo.Table[*foundMeter] // of the directory; nil: there is none
 
 	mu     sync.Mutex
 	bound  *bound // the policy whose meters these are
@@ -106,7 +112,7 @@ func (a *accounts) adopt(b *bound) {
 	defer a.mu.Unlock()
 	a.bound = b
 	for _, own := range a.named {
-		own.meter = nil
+		own.found, own.meter = nil, nil
 	}
 	for i := range b.meters {
 		if own := a.named[b.policy.Tenants[i].ID]; own != nil {
@@ -114,26 +120,40 @@ func (a *accounts) adopt(b *bound) {
 			own.meter.account.Store(own)
 		}
 	}
+	a.meet()
 	for i := range b.meters {
-		if b.meters[i].account.Load() == nil && !a.open(b.policy.Tenants[i].ID, &b.meters[i], 0) {
+		if b.meters[i].account.Load() == nil && !a.open(candidate{name: b.policy.Tenants[i].ID, meter: &b.meters[i]}) {
 			return
 		}
 	}
 }
 
+// candidate is a tenant who may get an account.
+type candidate struct {
+	name  string
+	plan  string
+	meter *meter
+	found *foundMeter // nil: he is in the policy
+	heat  uint32
+}
+
 // open gives a tenant an account, if one is free, or if one belongs to somebody
 // who is gone or less than half as busy.
-func (a *accounts) open(name string, m *meter, heat uint32) bool {
-	if name == otherName {
+func (a *accounts) open(c candidate) bool {
+	if c.name == otherName {
 		return true // he could not be told from the others
 	}
-	if len(a.named) >= maxAccounts && !a.evict(heat) {
+	if own := a.named[c.name]; own != nil { // he is in the policy and in the directory
+		c.meter.account.Store(own)
+		return true
+	}
+	if len(a.named) >= maxAccounts && !a.evict(c.heat) {
 		return false
 	}
-	own := newAccount(name, accountSlots)
-	own.left, own.meter = newTally(leftSlots), m
-	a.named[name] = own
-	m.account.Store(own)
+	own := newAccount(c.name, accountSlots)
+	own.left, own.meter, own.found = newTally(leftSlots), c.meter, c.found
+	a.named[c.name] = own
+	c.meter.account.Store(own)
 	return true
 }
 
@@ -166,29 +186,47 @@ func (a *accounts) rank(now time.Time) {
 	if b == nil {
 		return
 	}
-	type candidate struct {
-		tenant int
-		heat   uint32
-	}
+	a.meet()
 	cool := now.Sub(a.cooled) >= coolEvery
 	if cool {
 		a.cooled = now
 	}
 	var waiting []candidate
-	for i := range b.meters {
-		m := &b.meters[i]
-		heat := m.heat.Load()
-		if heat > 0 && m.account.Load() == nil {
-			waiting = append(waiting, candidate{i, heat})
+	for c := range b.metered() {
+		if c.heat > 0 && c.meter.account.Load() == nil {
+			waiting = append(waiting, c)
 		}
 		if cool {
-			m.heat.Add(-(heat - heat/2)) // what comes meanwhile is kept
+			c.meter.heat.Add(-(c.heat - c.heat/2)) // what comes meanwhile is kept
 		}
 	}
 	slices.SortFunc(waiting, func(x, y candidate) int { return cmp.Compare(y.heat, x.heat) })
 	for _, c := range waiting[:min(len(waiting), maxAccounts)] {
-		if !a.open(b.policy.Tenants[c.tenant].ID, &b.meters[c.tenant], c.heat) {
+		if !a.open(c) {
 			return
+		}
+	}
+}
+
+// metered are all tenants who have meters: those of the policy, then those of the
+// directory who have asked.
+func (b *bound) metered() iter.Seq[candidate] {
+	return func(yield func(candidate) bool) {
+		for i := range b.meters {
+			t := &b.policy.Tenants[i]
+			if !yield(candidate{name: t.ID, plan: b.policy.Plans[t.Plan].Name, meter: &b.meters[i], heat: b.meters[i].heat.Load()}) {
+				return
+			}
+		}
+		if b.found == nil {
+			return
+		}
+		for e := range b.found.All() {
+			f := e.Value
+			t := f.tenant.Load()
+			if !yield(candidate{name: t.ID, plan: string(t.Spec.Plan), meter: &f.meter, found: f, heat: f.meter.heat.Load()}) {
+				return
+			}
 		}
 	}
 }

@@ -23,6 +23,7 @@ type bound struct {
 	sources    []source
 	directory  *directory.Directory        // of tenants that are not in the policy; nil: there is none
 	admitted   *memo.Table[*admitted]      // of those, by id or key
+	found      *memo.Table[*foundMeter]    // of those: the engine's
 	room       int                         // for the limits of a plan
 	faults     *[tokenFaults]atomic.Uint64 // the engine's count of bad tokens
 	challenge  string                      // of WWW-Authenticate

@@ -31,7 +31,7 @@
 // beside the policy (operate.go, operate_terms.go): every change is written down
 // first (audit.go), and kept with the counters, where a Ledger (ledger.go) of each
 // instance finds it; openapi.yaml describes all of it. Decisions are counted in
-// tables of fixed size (metrics.go, tally.go, accounts.go), which collector.go reads
+// tables of fixed size (metrics.go, tally.go, accounts.go, found_meters.go), which collector.go reads
 // for Prometheus. A Reloader (reload.go) keeps the newest good policy in force, at a
 // signal, at a request, and when Watch (watch.go) sees a file change.
 //

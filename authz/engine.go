@@ -87,6 +87,9 @@ func New(store limit.Store, o Options) *Engine {
 		store: store, deadline: o.Deadline, quotasWait: o.WaitsForQuotas, breaker: o.Breaker, local: o.Local, shared: o.Shared,
 		directory: o.Directory, log: o.Log, now: o.Now, jitter: o.Jitter, metrics: newMetrics(),
 	}
+	if e.directory != nil {
+		e.metrics.accounts.found = memo.New[*foundMeter]()
+	}
 	e.places.Store(&o.Places)
 	if e.log == nil {
 		e.log = slog.Default()
@@ -120,6 +123,7 @@ func (e *Engine) Swap(c *policies.Compiled) error {
 	b.directory, b.faults = e.directory, &e.counters.tokens
 	if b.directory != nil {
 		b.timed, b.admitted, b.room = true, memo.New[*admitted](), b.roomForPlans()
+		b.found = e.metrics.accounts.found
 	}
 	if err := e.notifier.use(c); err != nil {
 		return err

@@ -36,6 +36,9 @@ func (b *bound) foundTenant(t *directory.Tenant, key *directory.Key, c client, d
 	if a.plan >= 0 {
 		d.setPlan(a.plan)
 	}
+	if !a.refused {
+		d.meter = b.meterOf(t, d.now)
+	}
 	switch {
 	case a.refused:
 		d.deny(ReasonCredential, 403)

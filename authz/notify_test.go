@@ -256,8 +256,8 @@ func TestSpikes(t *testing.T) {
 	}
 	s.swap(sold)
 	b = s.engine.state.Load()
-	if look(1) != 0 || x.past["acme"].total != 1 {
-		t.Errorf("after a reload: %+v", x.past["acme"])
+	if look(1) != 0 || x.past[metered{id: "acme"}].total != 1 {
+		t.Errorf("after a reload: %+v", x.past[metered{id: "acme"}])
 	}
 }
 

@@ -16,12 +16,20 @@ const (
 // turns before. Each is told once an hour.
 type spikes struct {
 	bound *bound
-	past  map[string]*past
+	turn  uint64
+	past  map[metered]*past
+}
+
+// metered is a tenant of the policy, or one of the directory.
+type metered struct {
+	id    string
+	found bool
 }
 
 // past is what a tenant was refused before.
 type past struct {
 	total uint64  // of his meter, at the last look
+	turn  uint64  // of the last look
 	usual float64 // in a turn
 	told  time.Time
 }
@@ -31,44 +39,53 @@ func (s *spikes) look(b *bound, now time.Time) (found []happening) {
 	if b == nil {
 		return nil
 	}
-	if b != s.bound { // meters begin at zero with every policy
+	if b != s.bound { // meters of a policy begin at zero with it
 		s.renew(b)
 	}
-	for i := range b.meters {
-		total := b.meters[i].denied.Load()
-		t := &b.policy.Tenants[i]
-		p := s.past[t.ID]
+	s.turn++
+	for c := range b.metered() {
+		total := c.meter.denied.Load()
+		who := metered{c.name, c.found != nil}
+		p := s.past[who]
 		if p == nil {
 			if total == 0 {
 				continue
 			}
 			p = &past{}
-			s.past[t.ID] = p
+			s.past[who] = p
+		}
+		if total < p.total { // his meter is a new one
+			p.total = 0
 		}
 		count := float64(total - p.total)
-		p.total = total
+		p.total, p.turn = total, s.turn
 		if count >= spikeLeast && count >= spikeTimes*p.usual && now.Sub(p.told) >= time.Hour {
 			p.told = now
 			found = append(found, happening{
-				ID:    name(EventSpike, t.ID, now.Truncate(time.Hour).Unix()),
-				Event: Event{Type: EventSpike, Time: now.UTC(), Data: EventData{Tenant: t.ID, Plan: b.policy.Plans[t.Plan].Name, Denied: int64(count), Usual: int64(p.usual)}},
+				ID:    name(EventSpike, c.name, now.Truncate(time.Hour).Unix()),
+				Event: Event{Type: EventSpike, Time: now.UTC(), Data: EventData{Tenant: c.name, Plan: c.plan, Denied: int64(count), Usual: int64(p.usual)}},
 				Until: now.Add(2 * time.Hour),
 			})
 		}
 		p.usual += (count - p.usual) / spikeTurns
+	}
+	for who, p := range s.past {
+		if p.turn != s.turn {
+			delete(s.past, who) // nobody meters him any more
+		}
 	}
 	return found
 }
 
 // renew goes on with the tenants of another policy.
 func (s *spikes) renew(b *bound) {
-	before := s.past
-	s.bound, s.past = b, map[string]*past{}
+	s.bound = b
+	if s.past == nil {
+		s.past = map[metered]*past{}
+	}
 	for i := range b.policy.Tenants {
-		id := b.policy.Tenants[i].ID
-		if p := before[id]; p != nil {
+		if p := s.past[metered{id: b.policy.Tenants[i].ID}]; p != nil {
 			p.total = 0
-			s.past[id] = p
 		}
 	}
 }

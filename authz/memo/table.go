@@ -3,6 +3,7 @@ package memo
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"iter"
 	"sync/atomic"
 	"time"
 )
@@ -73,6 +74,20 @@ func (t *Table[V]) Drop(key *Key) {
 	for i := range set {
 		if e := set[i].Load(); e != nil && e.Key == *key {
 			set[i].CompareAndSwap(e, nil)
+		}
+	}
+}
+
+// All are the entries that are there, be they long over. Those that come or go
+// meanwhile may be among them or not.
+func (t *Table[V]) All() iter.Seq[*Entry[V]] {
+	return func(yield func(*Entry[V]) bool) {
+		for i := range t.sets {
+			for j := range t.sets[i] {
+				if e := t.sets[i][j].Load(); e != nil && !yield(e) {
+					return
+				}
+			}
 		}
 	}
 }

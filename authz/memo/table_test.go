@@ -63,6 +63,34 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// All are those that are there, and no more are looked at than are wanted.
+func TestTableAll(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	table := New[byte]()
+	for i := range byte(100) {
+		table.Add(entry(i, i, now.Add(time.Hour)), now)
+	}
+	gone := entry(7, 7, now)
+	table.Drop(&gone.Key)
+	seen := map[Key]bool{}
+	for e := range table.All() {
+		seen[e.Key] = true
+	}
+	if len(seen) != 99 || seen[gone.Key] {
+		t.Errorf("%d are there, want 99", len(seen))
+	}
+	n := 0
+	for range table.All() {
+		if n++; n == 3 {
+			break
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d were looked at", n)
+	}
+}
+
 func TestTableTogether(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
