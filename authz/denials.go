@@ -22,15 +22,15 @@ const (
 type denialLog struct {
 	log        *slog.Logger
 	perSecond  int
-	queue      chan denial
+	queue      chan denialLine
 	suppressed atomic.Uint64 // did not fit into the queue
 	stop       chan struct{}
 	done       chan struct{}
 }
 
-// denial is one line: plain values and names of the policy, nothing borrowed.
+// denialLine is one line: plain values and names of the policy, nothing borrowed.
 // It cannot hold a credential, because a Decision does not.
-type denial struct {
+type denialLine struct {
 	verdict        Verdict
 	reason         Reason
 	shadow         bool
@@ -50,7 +50,7 @@ func newDenialLog(log *slog.Logger, perSecond int) *denialLog {
 		perSecond = denialsPerSecond
 	}
 	l := &denialLog{
-		log: log, perSecond: perSecond, queue: make(chan denial, denialQueue),
+		log: log, perSecond: perSecond, queue: make(chan denialLine, denialQueue),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go l.run()
@@ -62,7 +62,7 @@ func (l *denialLog) note(d *Decision) {
 	if d.Verdict == Allow && d.Reason == ReasonNone {
 		return
 	}
-	l.put(denial{
+	l.put(denialLine{
 		verdict: d.Verdict, reason: d.Refused(), shadow: d.Reason == ReasonShadow, status: d.Status,
 		route: d.Route, tenant: d.Tenant, key: d.Key, plan: d.Plan, limit: d.Limit,
 		cost: d.Cost, left: d.Left, wait: d.Wait, client: d.Client, err: d.Err,
@@ -70,9 +70,9 @@ func (l *denialLog) note(d *Decision) {
 }
 
 // stranger notes a connection from outside of the peers.
-func (l *denialLog) stranger(addr netip.Addr) { l.put(denial{strangerToPeer: addr}) }
+func (l *denialLog) stranger(addr netip.Addr) { l.put(denialLine{strangerToPeer: addr}) }
 
-func (l *denialLog) put(d denial) {
+func (l *denialLog) put(d denialLine) {
 	select {
 	case l.queue <- d:
 	default:
@@ -109,7 +109,7 @@ func (l *denialLog) run() {
 }
 
 // write writes a line, or counts it when this second has had enough.
-func (l *denialLog) write(d denial, written *int) {
+func (l *denialLog) write(d denialLine, written *int) {
 	if *written++; *written > l.perSecond {
 		l.suppressed.Add(1)
 		return
@@ -124,7 +124,7 @@ func (l *denialLog) sum() {
 	}
 }
 
-func (d *denial) write(log *slog.Logger) {
+func (d *denialLine) write(log *slog.Logger) {
 	if d.strangerToPeer.IsValid() {
 		log.Warn("connection refused: not a peer", "peer", d.strangerToPeer.String())
 		return

@@ -23,7 +23,8 @@
 //
 // Proxies that are no NGINX ask at /authz (forward.go): there the service finds the
 // client and the route by itself, and is also what NGINX would have been before it
-// asks (gate.go): access rules and rates, by the same code that replays logs.
+// asks (gate.go): access rules and rates, by the same code that replays logs. Clients
+// get its words there (forward_answer.go), by the same code that renders them.
 //
 // Beside it stands the admin port (admin.go) for those who watch and run the
 // service: who may ask is guard.go's matter, tokens.go knows them. There operators
@@ -39,7 +40,7 @@
 // and told to webhooks by a Notifier (notifier.go, event.go, webhook.go, spike.go):
 // once, by whichever instance, and from the disk (spool.go) if it must wait.
 //
-// Rules of the house. Authz stands on floor 2: it imports policies, policies/edge, geo, and
+// Rules of the house. Authz stands on floor 2: it imports policies, policies/edge, policies/denial, geo, and
 // authz/limit, memo and directory, and never gen. The path of a decision takes no
 // lock of its own, allocates nothing of its own, logs nothing and never calls
 // back; what it needs is resolved when a policy is swapped in. Whatever goes wrong in it, a panic

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,15 +43,15 @@ func (h *handler) forward(ctx *fasthttp.RequestCtx) {
 	}
 	x := h.exchanges.Get().(*exchange)
 	defer func() { x.request.Reset(); h.exchanges.Put(x) }()
-	h.pass(b, &p, x)
+	s := h.engine.gate.of(b, h.engine.places.Load())
+	h.pass(s, &p, x)
 	h.denials.note(&x.decision)
-	x.decision.writeForward(ctx)
+	x.decision.writeForward(ctx, s.words, p.from.Get(fasthttp.HeaderAccept), p.from.Get(fasthttp.HeaderAcceptLanguage))
 }
 
 // pass decides about a request: the gate, and then the limits as for NGINX. Where
 // NGINX would ask nothing, nothing is asked.
-func (h *handler) pass(b *bound, p *passage, x *exchange) {
-	s := h.engine.gate.of(b, h.engine.places.Load())
+func (h *handler) pass(s *gateState, p *passage, x *exchange) {
 	if !h.enter(s, p, &x.decision) {
 		return
 	}
@@ -61,7 +60,7 @@ func (h *handler) pass(b *bound, p *passage, x *exchange) {
 		return
 	}
 	if _, asks := s.model.Asks(&p.visit); !asks {
-		x.decision.reset(b)
+		x.decision.reset(s.bound)
 		return
 	}
 	p.tell(s, &x.request)
@@ -191,60 +190,4 @@ func only(h *fasthttp.RequestHeader, name string) ([]byte, bool) {
 		return nil, false
 	}
 	return values[0], true
-}
-
-// forwardProblem is the body of a denial.
-type forwardProblem struct {
-	Problem
-	RetryAfter int64  `json:"retry_after,omitempty"` // seconds
-	Limit      string `json:"limit,omitempty"`
-	Reason     string `json:"reason,omitempty"`
-}
-
-// writeForward answers with the true status. Who asks for the application is told in
-// headers that are always there, so that a client's own under these names are
-// overwritten where the proxy copies them.
-func (d *Decision) writeForward(ctx *fasthttp.RequestCtx) {
-	resp := &ctx.Response
-	d.writer.header = &resp.Header
-	w := &d.writer
-	d.writeReason(w)
-	d.writeLimits(w)
-	resp.Header.Del("X-Accel-Expires")
-	if d.Verdict != Deny {
-		w.text(policies.HeaderDecision, "allow")
-		w.text(policies.HeaderTenant, d.Tenant)
-		w.text(policies.HeaderPlan, d.Plan)
-		w.text(policies.HeaderPriority, string(d.Priority))
-		w.text(fasthttp.HeaderCacheControl, "no-store")
-		w.header = nil
-		return
-	}
-	w.text(policies.HeaderDecision, "deny")
-	p := forwardProblem{
-		Problem: Problem{Type: "about:blank", Title: http.StatusText(d.Status), Status: d.Status},
-		Limit:   d.Limit, Reason: d.Reason.String(),
-	}
-	if d.Wait > 0 {
-		p.RetryAfter = d.retryAfter()
-	}
-	if d.bound != nil && (d.Status == http.StatusTooManyRequests || d.Status == http.StatusPaymentRequired) {
-		p.Detail = d.bound.message(p.RetryAfter)
-	}
-	w.header = nil
-	writeApp(ctx, d.Status, "application/problem+json", p)
-}
-
-// message is the policy's own, in its first language; one that wants a time and has
-// none is left out.
-func (b *bound) message(retry int64) string {
-	r := &b.policy.Responses
-	if len(r.Languages) == 0 {
-		return ""
-	}
-	text := r.Messages[r.Languages[0]]
-	if retry <= 0 && strings.Contains(text, "{retry_after}") {
-		return ""
-	}
-	return strings.ReplaceAll(text, "{retry_after}", strconv.FormatInt(retry, 10))
 }

@@ -26,7 +26,7 @@ func (s *site) through(peer, head string) answer {
 	return a
 }
 
-const forwardShop = "client_ip: {trusted_proxies: [10.0.0.0/8]}\nresponses: {messages: {en: 'Come back in {retry_after} s.'}}\n" + shop
+const forwardShop = "client_ip: {trusted_proxies: [10.0.0.0/8]}\nresponses: {messages: {en: 'Come back in {retry_after} s.', de: 'Wieder in {retry_after} s.'}}\n" + shop
 
 // get is a question of Caddy's or Traefik's for a client, with headers of his.
 func (s *site) get(client, uri, headers string) answer {
@@ -53,9 +53,15 @@ func TestForward(t *testing.T) {
 	}
 	a := s.get("192.0.2.9", "/", "")
 	a.want(t, "anonymous", 429, "Retry-After: 1", "X-Sluice-Limit: speed", "X-Sluice-Reason: rate")
-	if !strings.Contains(a.raw, `"detail":"Come back in 1 s.","retry_after":1,"limit":"speed","reason":"rate"`) {
+	if !strings.Contains(a.raw, `"detail":"Come back in 1 s.","retry_after":1,"limit":"speed","violated-policies":["speed"],"reason":"rate"}`) {
 		t.Errorf("the body:\n%s", a.raw)
 	}
+	a = s.get("192.0.2.9", "/", "Accept: text/html,*/*\r\nAccept-Language: fr, de;q=0.5\r\n")
+	a.want(t, "a browser", 429, "Content-Type: text/html; charset=utf-8", "Content-Language: de", "Vary: Accept, Accept-Language", "Cache-Control: no-store")
+	if !strings.Contains(a.raw, `<p lang="de">Wieder in 1 s.</p>`) {
+		t.Errorf("the page:\n%s", a.raw)
+	}
+	s.get("192.0.2.9", "/", "Content-Type: application/grpc\r\n").want(t, "gRPC", 429)
 	// Envoy: the client's own method and path, behind ours.
 	envoy := func(line, headers string) answer {
 		return s.through("10.0.0.1", line+" HTTP/1.1\r\nHost: api.example\r\nX-Forwarded-For: 192.0.2.20\r\nX-Api-Key: sk_web\r\n"+headers)

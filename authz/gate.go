@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/policies"
+	"sluice/policies/denial"
 	"sluice/policies/edge"
 )
 
@@ -28,6 +29,7 @@ type gateState struct {
 	bound  *bound
 	places *Places
 	model  *edge.Model
+	words  *denial.Writer // of what is refused
 }
 
 // of is the gate's state for a policy. It is made when somebody asks: behind NGINX
@@ -42,7 +44,7 @@ func (g *gate) of(b *bound, p *Places) *gateState {
 	if before != nil && before.bound == b && before.places == p {
 		return before
 	}
-	s := &gateState{bound: b, places: p, model: edge.New(b.policy, p.tables)}
+	s := &gateState{bound: b, places: p, model: edge.New(b.policy, p.tables), words: denial.NewWriter(&b.policy.Responses)}
 	s.model.Bound(gateKeys)
 	if before != nil {
 		s.model.Inherit(before.model)

@@ -1,63 +1,63 @@
 package gen
 
 import (
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"strconv"
-	"strings"
 
-	"sluice/policies"
-)
-
-// Problem types of the IANA registry (draft-ietf-httpapi-ratelimit-headers).
-const (
-	problemQuota    = "https://iana.org/assignments/http-problem-types#quota-exceeded"
-	problemCapacity = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+	"sluice/policies/denial"
 )
 
 // body is the body of a denial with one status.
 func (b *builder) body(status int) block {
 	m := newMap(word("$sluice_format"), "sluice_body_"+strconv.Itoa(status))
 	m.Volatile = true
-	title := statusTitle(status)
-	var plain *text
-	switch b.c.Responses.Body {
-	case policies.BodyText:
-		plain = (&text{}).lit(title + "\n").v(b.detail...).v(b.support...)
-	case policies.BodyJSON:
-		plain = (&text{}).lit(fmt.Sprintf(`{"error":%s,"status":%d`, quoted(title), status))
-		b.finishJSON(plain)
-	default:
-		plain = (&text{}).lit(fmt.Sprintf(`{"type":%s,"title":%s,"status":%d`, quoted(problemType(status)), quoted(title), status))
-		b.finishJSON(plain)
-	}
-	m.otherwise(b.take(plain.token()))
-	m.line(word("html"), b.take(b.page(status, title).token()))
+	m.otherwise(b.take(b.form(denial.Plain(b.c.Responses.Body, status)).token()))
+	m.line(word("html"), b.take(b.form(denial.Page(status)).token()))
 	return m
 }
 
-// finishJSON adds the members that all JSON bodies have.
-func (b *builder) finishJSON(t *text) {
-	t.v(b.detail...)
-	t.v("sluice_member_retry", "sluice_member_limit", "sluice_member_reason")
-	t.v(b.support...).lit("}\n")
+// form is a body with variables for what is not the same for everybody.
+func (b *builder) form(f denial.Form) *text {
+	t := &text{}
+	for _, p := range f {
+		switch p.Slot {
+		case denial.Detail:
+			t.v(b.detail...)
+		case denial.Retry:
+			t.v("sluice_member_retry")
+		case denial.Limit:
+			t.v("sluice_member_limit")
+		case denial.Reason:
+			t.v("sluice_member_reason")
+		case denial.Support:
+			t.v(b.support...)
+		case denial.Language:
+			t.v("sluice_told_language")
+		case denial.Head:
+			t.v(b.head...)
+		case denial.Paragraph:
+			t.v(b.paragraph...)
+		case denial.SupportLink:
+			t.v(b.supportLink...)
+		default:
+			t.lit(p.Text)
+		}
+	}
+	return t
 }
 
 // members are the parts of a JSON body that are not always there.
 func (b *builder) members() []block {
-	limit := `,"limit":"${name}"`
-	if b.c.Responses.Body == policies.BodyProblem {
-		limit += `,"violated-policies":["${name}"]`
-	}
 	var out []block
-	for _, m := range []struct{ name, source, form string }{
-		{"sluice_member_retry", "sluice_retry", `,"retry_after":${name}`},
-		{"sluice_member_limit", "sluice_limit", limit},
-		{"sluice_member_reason", "sluice_reason", `,"reason":"${name}"`},
+	for _, m := range []struct {
+		name, source string
+		slot         denial.Slot
+	}{
+		{"sluice_member_retry", "sluice_retry", denial.Retry},
+		{"sluice_member_limit", "sluice_limit", denial.Limit},
+		{"sluice_member_reason", "sluice_reason", denial.Reason},
 	} {
 		t := &text{}
-		for i, lit := range strings.Split(m.form, "${name}") {
+		for i, lit := range denial.Member(m.slot, b.c.Responses.Body) {
 			if i > 0 {
 				t.v(m.source)
 			}
@@ -70,41 +70,4 @@ func (b *builder) members() []block {
 		out = append(out, bl)
 	}
 	return out
-}
-
-func problemType(status int) string {
-	switch status {
-	case 402, 429:
-		return problemQuota
-	case 503:
-		return problemCapacity
-	}
-	return "about:blank"
-}
-
-func statusTitle(status int) string {
-	switch {
-	case status == 402:
-		return "Quota Exhausted"
-	case http.StatusText(status) != "":
-		return http.StatusText(status)
-	}
-	return "Refused"
-}
-
-// jsonText is the inside of a JSON string.
-func jsonText(s string) string {
-	q := quoted(s)
-	return q[1 : len(q)-1]
-}
-
-// quoted is a JSON string.
-func quoted(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -25,6 +25,7 @@
 // What they come to can be tried without an NGINX too: package policies/edge, which
 // lies below and has the numbers that both need.
 //
-// Floor 2: it imports policies, templates, geo and policies/edge, never authz. What
-// both must agree on is policies/wire.go.
+// Floor 2: it imports policies, policies/edge, policies/denial, templates and geo,
+// never authz. What both must agree on is policies/wire.go; what both say of a
+// denial, policies/denial.
 package gen

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"sluice/policies"
+	"sluice/policies/denial"
 	"sluice/policies/edge"
 )
 
@@ -20,14 +21,10 @@ func (b *builder) format() []block {
 
 	kind := newMap(own("$sluice_denied|$sluice_grpc|$sluice_format"), "sluice_content_type")
 	kind.Volatile = true
-	kind.otherwise(own(map[policies.BodyFormat]string{
-		policies.BodyProblem: "application/problem+json",
-		policies.BodyJSON:    "application/json",
-		policies.BodyText:    "text/plain; charset=utf-8",
-	}[b.c.Responses.Body]))
+	kind.otherwise(own(denial.ContentType(b.c.Responses.Body)))
 	kind.line(ownRegex(`^\|`), none())
 	kind.line(ownRegex(`^[0-9]+\|[^|]+\|`), word("$sluice_grpc"))
-	kind.line(ownRegex(`\|html\z`), own("text/html; charset=utf-8"))
+	kind.line(ownRegex(`\|html\z`), own(denial.PageType))
 	return []block{format, grpc, kind}
 }
 

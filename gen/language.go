@@ -1,11 +1,10 @@
 package gen
 
 import (
-	"regexp"
-	"slices"
 	"strings"
 
 	"sluice/policies"
+	"sluice/policies/denial"
 )
 
 // languageChoice finds the language that the client likes best of those that
@@ -17,10 +16,10 @@ func (b *builder) languageChoice(languages []policies.Language) block {
 	if len(languages) == 1 {
 		return m
 	}
-	longest := slices.SortedStableFunc(slices.Values(languages), func(a, b policies.Language) int { return len(b) - len(a) })
+	longest := denial.ByLength(languages)
 	ranges := make([]string, len(longest))
 	for i, lang := range longest {
-		ranges[i] = languageRange(lang, languages)
+		ranges[i] = denial.Range(lang, languages)
 	}
 	for _, quality := range qualities() {
 		end := quality + `\s*(?:,|\z)`
@@ -30,25 +29,6 @@ func (b *builder) languageChoice(languages []policies.Language) block {
 		}
 	}
 	return m
-}
-
-// languageRange matches what a client may call a language: its tag, one that is
-// narrower, and the language alone where only a narrower tag has a message.
-func languageRange(lang policies.Language, all []policies.Language) string {
-	tag := string(lang)
-	out := regexp.QuoteMeta(tag) + `(?:-[a-z0-9-]+)?`
-	primary, _, narrow := strings.Cut(tag, "-")
-	first := slices.IndexFunc(all, func(l policies.Language) bool {
-		p, _, _ := strings.Cut(string(l), "-")
-		return p == primary
-	})
-	if narrow && !slices.Contains(all, policies.Language(primary)) && all[first] == lang {
-		out += "|" + primary
-	}
-	if lang == all[0] {
-		out += `|\*`
-	}
-	return out
 }
 
 // qualities match the quality values from 1 down to just above 0, which means
