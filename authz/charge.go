@@ -3,6 +3,7 @@ package authz
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"math/bits"
 	"slices"
 	"time"
@@ -25,38 +26,48 @@ func (e *Engine) charge(req *Request, r *boundRoute, id *identity, c client, d *
 		return
 	}
 	visit := e.visitKey(req, r, &s, d)
-	if e.visited(visit, req, r, id, &s, d) {
+	answered, busy := e.visited(visit, req, r, id, &s, d)
+	if answered {
 		return
 	}
 	retry := e.chargeOnce(req, r, id, &s, d)
-	if d.Err != nil && !d.local || d.Reason == ReasonOverload {
+	switch {
+	case busy: // the answer to tell others is still that of the one who came first
+	case d.Err != nil && !d.local || d.Reason == ReasonOverload:
 		e.visits.drop(visit, d.now)
-		return
+	default:
+		e.visits.put(visit, d.now, visitFor, d.tells(retry))
 	}
-	e.visits.put(visit, d.now, visitFor, d.tells(retry))
 }
 
 // visited gives the answer that this visit got before, if it did. One that is just
-// being made, for a question that NGINX has asked twice, is waited for.
-func (e *Engine) visited(visit [2]uint64, req *Request, r *boundRoute, id *identity, s *subject, d *Decision) bool {
-	for range visitPolls {
-		before, age, known, busy := e.visits.claim(visit, d.now)
-		if busy {
-			time.Sleep(visitPoll)
-			continue
-		}
-		if !known {
-			return false
-		}
-		d.gather(r, id, s, before.retry)
-		if d.again(before, age, req) {
-			e.counters.visits.Add(1)
-			return true
-		}
-		d.scatter()
-		return false
+// being made, for a question that NGINX has asked twice, is waited for; busy: for
+// as long as this decision may wait for anything.
+func (e *Engine) visited(visit [2]uint64, req *Request, r *boundRoute, id *identity, s *subject, d *Decision) (answered, busy bool) {
+	before, age, known, busy := e.visits.claim(visit, d.now)
+	for pause := visitPoll; busy && e.left(d, visitWait) > 0; pause = min(2*pause, visitPollMost) {
+		time.Sleep(pause)
+		before, age, known, busy = e.visits.claim(visit, d.now)
 	}
-	return false
+	if !known {
+		return false, busy
+	}
+	d.gather(r, id, s, before.retry)
+	if d.again(before, age, req) {
+		e.counters.visits.Add(1)
+		return true, false
+	}
+	d.scatter()
+	return false, false
+}
+
+// left is how much of its deadline a decision still has. One without a deadline has
+// most.
+func (e *Engine) left(d *Decision, most time.Duration) time.Duration {
+	if e.deadline > 0 {
+		most = e.deadline
+	}
+	return d.began + most - e.metrics.clock()
 }
 
 // chargeOnce asks the store, unless a refusal is still known. It tells whether the
@@ -179,13 +190,21 @@ func (d *Decision) sells() bool {
 	return slices.ContainsFunc(d.ops, func(op limit.Op) bool { return op.Kind == limit.Quota && !op.Soft && !op.Shadow })
 }
 
-// take calls the store, within the deadline when there is one. A store that
-// never waits needs none, and is spared a timer.
+// errLate is why the store was not asked at all; it is not the store's fault.
+var errLate = fmt.Errorf("%w: the deadline was over before it could be asked", limit.ErrUnavailable)
+
+// take calls the store, within what is left of the decision's deadline when there
+// is one: a tenant that had to be looked up has used some of it. A store that never
+// waits needs none, and is spared a timer.
 func (e *Engine) take(d *Decision) (int, error) {
 	if e.deadline <= 0 || e.quotasWait && !d.sells() {
 		return e.store.Take(context.Background(), d.ops, d.states)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), e.deadline)
+	left := e.left(d, e.deadline)
+	if left <= 0 {
+		return -1, errLate
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), left)
 	defer cancel()
 	return e.store.Take(ctx, d.ops, d.states)
 }

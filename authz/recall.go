@@ -18,10 +18,14 @@ const (
 	// pendingVisit is how long an answer may be in the making before the one who
 	// makes it counts as gone.
 	pendingVisit = 2 * time.Second
-	// visitPoll is how often one who came second looks for the first's answer, and
-	// visitPolls how many times, before he asks for himself.
-	visitPoll  = 100 * time.Microsecond
-	visitPolls = 250
+	// visitPoll is how soon one who came second looks for the first's answer again,
+	// and visitPollMost where that ends when it takes long.
+	visitPoll     = 100 * time.Microsecond
+	visitPollMost = time.Millisecond
+	// visitWait is how long he looks when no deadline bounds the decision, before he
+	// asks for himself: less than NGINX waits. A store that never waits has answered
+	// by then, unless the machine stands still.
+	visitWait = 150 * time.Millisecond
 
 	maxVisits   = 1 << 16 // remembered by an instance, 8 MB
 	maxRefusals = 1 << 15 // 4 MB

@@ -108,6 +108,7 @@ func TestVisitsThatMeet(t *testing.T) {
 limits: {few: {per: ip, rate: 1/h, burst: 5}, again: {per: ip, retries: 60/m}}
 routes: [{name: rest, match: {prefix: /}}]
 `)
+	s.engine.deadline = time.Minute // nobody is to give up before
 	hold := make(chan struct{})
 	store.hold.Store(&hold)
 	var all sync.WaitGroup
