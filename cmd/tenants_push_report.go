@@ -35,7 +35,7 @@ func newPushReport(d *directory.Difference, o pushOptions) *pushReport {
 	r := &pushReport{DryRun: o.DryRun, Same: d.Same, Added: []pushChange{}, Changed: []pushChange{}, Removed: []pushChange{}, Left: []pushChange{}}
 	for i := range d.Changes {
 		c := &d.Changes[i]
-		told := pushChange{Record: c.Name, What: whatRecord(c.Name, c.Fields)}
+		told := pushChange{Record: recordName(c.Name), What: whatRecord(c.Name, c.Fields)}
 		if c.Before == nil {
 			r.Added = append(r.Added, told)
 			continue
@@ -45,7 +45,7 @@ func newPushReport(d *directory.Difference, o pushOptions) *pushReport {
 	}
 	for i := range d.Others {
 		c := &d.Others[i]
-		told := pushChange{Record: c.Name, What: whatRecord(c.Name, c.Before)}
+		told := pushChange{Record: recordName(c.Name), What: whatRecord(c.Name, c.Before)}
 		if o.Prune {
 			r.Removed = append(r.Removed, told)
 		} else {
@@ -55,10 +55,23 @@ func newPushReport(d *directory.Difference, o pushOptions) *pushReport {
 	return r
 }
 
+// recordName is a record's name, but for one that is no hash where a hash belongs:
+// somebody may have written the key itself.
+func recordName(name string) string {
+	kind, id, _ := strings.Cut(name, ":")
+	if (kind == "key" || kind == "cert") && !namesHash(id) {
+		return fmt.Sprintf("%s:(%d bytes, no hash)", kind, len(id))
+	}
+	return name
+}
+
 // whatRecord is a record in words.
 func whatRecord(name string, fields map[string]string) string {
-	kind, id, _ := strings.Cut(name, ":")
-	short := id[:min(len(id), 12)]
+	kind, id, _ := strings.Cut(recordName(name), ":")
+	short := id
+	if namesHash(id) {
+		short = id[:12] + "..."
+	}
 	of := ""
 	if tenant := plainName(fields["tenant"]); tenant != "" {
 		of = " of " + tenant
@@ -68,9 +81,9 @@ func whatRecord(name string, fields map[string]string) string {
 		if known := plainName(fields["id"]); known != "" {
 			return "key " + known + of
 		}
-		return fmt.Sprintf("key %q...%s", short, of)
+		return "key " + short + of
 	case "cert":
-		return fmt.Sprintf("certificate %s...%s", plainName(short), of)
+		return "certificate " + short + of
 	case "claim":
 		return fmt.Sprintf("claim %q%s", id, of)
 	}

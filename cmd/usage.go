@@ -184,7 +184,7 @@ func newTenantsCmd(e *env) *cobra.Command {
 		},
 	}
 	to.flags(c.Flags())
-	c.AddCommand(newPushCmd(e))
+	c.AddCommand(newPushCmd(e), newCheckCmd(e))
 	return c
 }
 

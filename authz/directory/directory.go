@@ -120,7 +120,7 @@ func (d *Directory) Claimed(claim []byte, now time.Time) (*Tenant, error) {
 	switch {
 	case tenant == nil || err != nil || tenant.Broken:
 		return tenant, err
-	case string(claim) == tenant.named():
+	case string(claim) == tenant.Named():
 		return tenant, nil
 	case link.ByID:
 		return nil, nil // another claim names him: his id does not

@@ -56,7 +56,7 @@ func (d *Directory) Forget() {
 func (d *Directory) hear(change string) {
 	d.changes.Add(1)
 	kind, name, _ := strings.Cut(change, ":")
-	hash, isHash := hashFrom(name)
+	hash, isHash := HashFrom(name)
 	switch {
 	case kind == "key" && isHash:
 		d.keys.Drop(&hash)
@@ -75,8 +75,9 @@ func (d *Directory) hear(change string) {
 	}
 }
 
-// hashFrom reads the digits of a hash.
-func hashFrom(digits string) (hash memo.Key, ok bool) {
+// HashFrom reads the digits of a hash, as names of records have them; false: they are
+// no such.
+func HashFrom(digits string) (hash memo.Key, ok bool) {
 	raw, err := hex.DecodeString(digits)
 	if err != nil || len(raw) != len(hash) {
 		return memo.Key{}, false

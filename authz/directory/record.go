@@ -51,8 +51,8 @@ type Tenant struct {
 	Spec *policies.TenantSpec
 }
 
-// named is what tokens and logins call the tenant.
-func (t *Tenant) named() string {
+// Named is what tokens and logins call the tenant.
+func (t *Tenant) Named() string {
 	if t.Claim != "" {
 		return t.Claim
 	}

@@ -26,7 +26,7 @@ const (
 	batch, scanned = 200, 2000
 )
 
-// Writer writes records, for whoever sells plans.
+// Writer writes records, and looks through them, for whoever sells plans.
 type Writer struct {
 	client redis.UniversalClient
 	put    *redis.Script
@@ -97,6 +97,39 @@ func (w *Writer) Compare(ctx context.Context, wanted []Record) (*Difference, err
 		}
 	}
 	return d, nil
+}
+
+// All goes through all records, tenants first, else by name, and ends at an error of
+// what it calls.
+func (w *Writer) All(ctx context.Context, each func(Record) error) error {
+	there, err := w.names(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot look through the records: %w", err)
+	}
+	sorted := slices.SortedFunc(maps.Keys(there), func(a, b string) int {
+		if x, y := strings.HasPrefix(a, "tenant:"), strings.HasPrefix(b, "tenant:"); x != y {
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	for names := range slices.Chunk(sorted, batch) {
+		found, err := w.read(ctx, names)
+		if err != nil {
+			return err
+		}
+		for i := range names {
+			if found[i] == nil {
+				continue // it has gone meanwhile
+			}
+			if err := each(Record{names[i], found[i]}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // names are those of all records.
