@@ -84,6 +84,7 @@ type releaseQuestion struct {
 	Request string `json:"request"`
 	Route   string `json:"route"`
 	Status  *int   `json:"status"`
+	Cost    *int64 `json:"cost"`
 }
 
 // costQuestion is the body of POST /v1/cost.
@@ -238,11 +239,11 @@ func (h *handler) appRelease(ctx *fasthttp.RequestCtx) {
 	if q.Status != nil {
 		status = *q.Status
 	}
-	if q.Request == "" || q.Route == "" || status < 100 || status > 599 {
-		appProblem(ctx, http.StatusBadRequest, "want request and route, as they were taken, and a status of 100 to 599 if there is one")
+	if q.Request == "" || status < 100 || status > 599 || q.Cost != nil && *q.Cost < 0 {
+		appProblem(ctx, http.StatusBadRequest, "want request and route, as they were taken (what a proxy asked for has no route), a status of 100 to 599 and a cost from 0 if there are any")
 		return
 	}
-	known, err := h.engine.Complete(Completion{ID: q.Request, Path: policies.AuthPath(policies.FailOpen, q.Route), Status: status})
+	known, err := h.engine.end(Completion{ID: q.Request, Status: status, cost: q.Cost}, q.Route)
 	switch {
 	case err != nil:
 		appProblem(ctx, http.StatusServiceUnavailable, "the store did not take it; a place that is held comes free by itself")

@@ -19,6 +19,8 @@ type Completion struct {
 	Path   string            // of the question: /_sluice/open/NAME
 	Status int               // of the answer, as the client got it; 0 when he was gone
 	Costs  map[string]string // headers of the application that tell a cost, by name
+
+	cost *int64 // what the application says itself
 }
 
 // left tells whether the client went away before there was an answer.
@@ -62,7 +64,11 @@ func (e *Engine) Complete(c Completion) (known bool, err error) {
 	if !question.readPath([]byte(c.Path)) {
 		return false, nil
 	}
-	x := e.pendings.end(completionName(c.ID, string(question.Route)), c, e.now())
+	return e.end(c, string(question.Route))
+}
+
+func (e *Engine) end(c Completion, route string) (known bool, err error) {
+	x := e.pendings.end(completionName(c.ID, route), c, e.now())
 	if x == nil {
 		return false, nil
 	}
@@ -78,6 +84,9 @@ func (e *Engine) settle(x *pending, c Completion) (first bool, err error) {
 	}
 	x.ended = true
 	cost, told := x.route.tellsCost(c.Costs)
+	if c.cost != nil && x.route.CostHeader != "" {
+		cost, told = min(*c.cost, x.route.CostMax), true
+	}
 	var ops []limit.Op
 	var deltas []int64
 	for i := range x.parts {

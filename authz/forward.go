@@ -2,6 +2,7 @@ package authz
 
 import (
 	"bytes"
+	"crypto/rand"
 	"net"
 	"net/http"
 	"strings"
@@ -27,8 +28,8 @@ func isForward(target []byte) bool {
 // forward answers a proxy that passes the client's headers on. So none of them is
 // believed but those that the proxy itself writes: every X-Sluice-* is ignored, and
 // who asks must be one of the policy's trusted proxies. What NGINX does before it
-// asks is done here (gate.go). A request has no id here, since a client could write
-// one and be charged once for many.
+// asks is done here (gate.go). A request gets an id of ours, by which the application
+// tells of its end: a client could write one and be charged once for many.
 func (h *handler) forward(ctx *fasthttp.RequestCtx) {
 	defer h.rescueApp(ctx)
 	b := h.engine.state.Load()
@@ -43,10 +44,11 @@ func (h *handler) forward(ctx *fasthttp.RequestCtx) {
 	}
 	x := h.exchanges.Get().(*exchange)
 	defer func() { x.request.Reset(); h.exchanges.Put(x) }()
-	s := h.engine.gate.of(b, h.engine.places.Load())
+	x.request.Reset()
+	s := h.engine.gateOf(b, h.engine.places.Load())
 	h.pass(s, &p, x)
 	h.denials.note(&x.decision)
-	x.decision.writeForward(ctx, s.words, p.from.Get(fasthttp.HeaderAccept), p.from.Get(fasthttp.HeaderAcceptLanguage))
+	x.decision.writeForward(ctx, x.request.ID, s.words, p.from.Get(fasthttp.HeaderAccept), p.from.Get(fasthttp.HeaderAcceptLanguage))
 }
 
 // pass decides about a request: the gate, and then the limits as for NGINX. Where
@@ -89,6 +91,9 @@ func (p *passage) tell(s *gateState, r *Request) {
 	r.Method, r.URI, r.Host = []byte(p.from.Method), []byte(p.from.URI), []byte(v.Host)
 	if v.Client.IsValid() {
 		r.IP = []byte(v.Client.String())
+	}
+	if s.bound.settles {
+		r.ID = []byte(rand.Text())
 	}
 	for _, f := range s.model.Tell(nil, v) {
 		r.Set(fieldName("", f.Name), []byte(f.Value))

@@ -10,7 +10,7 @@ import (
 // writeForward answers a proxy that is no NGINX: with the true status, and with the
 // body that NGINX would give the client. It is never 200 for a denial, not for gRPC
 // either: to these proxies that is an allow.
-func (d *Decision) writeForward(ctx *fasthttp.RequestCtx, words *denial.Writer, accept, acceptLanguage string) {
+func (d *Decision) writeForward(ctx *fasthttp.RequestCtx, id []byte, words *denial.Writer, accept, acceptLanguage string) {
 	resp := &ctx.Response
 	d.writer.header = &resp.Header
 	w := &d.writer
@@ -19,7 +19,7 @@ func (d *Decision) writeForward(ctx *fasthttp.RequestCtx, words *denial.Writer, 
 	resp.Header.Del("X-Accel-Expires")
 	w.text(fasthttp.HeaderCacheControl, "no-store")
 	if d.Verdict != Deny {
-		d.writeToApp(w)
+		d.writeToApp(w, id)
 		w.header = nil
 		return
 	}
@@ -37,11 +37,13 @@ func (d *Decision) writeForward(ctx *fasthttp.RequestCtx, words *denial.Writer, 
 	ctx.SetBody(body.Text)
 }
 
-// writeToApp tells the application who asks, in headers that are always there, so that
+// writeToApp tells the application who asks, and the id under which it may tell of the
+// request's end, in headers that are always there, so that
 // a client's own under these names are overwritten where the proxy copies them.
-func (d *Decision) writeToApp(w *writer) {
+func (d *Decision) writeToApp(w *writer, id []byte) {
 	w.text(policies.HeaderDecision, "allow")
 	w.text(policies.HeaderTenant, d.Tenant)
 	w.text(policies.HeaderPlan, d.Plan)
 	w.text(policies.HeaderPriority, string(d.Priority))
+	w.text(policies.HeaderRequest, string(id))
 }

@@ -30,11 +30,13 @@ type gateState struct {
 	places *Places
 	model  *edge.Model
 	words  *denial.Writer // of what is refused
+	lacks  []string       // of the policy
 }
 
-// of is the gate's state for a policy. It is made when somebody asks: behind NGINX
+// gateOf is the gate's state for a policy. It is made when somebody asks: behind NGINX
 // nobody does. What rates have counted lives on.
-func (g *gate) of(b *bound, p *Places) *gateState {
+func (e *Engine) gateOf(b *bound, p *Places) *gateState {
+	g := &e.gate
 	if s := g.state.Load(); s != nil && s.bound == b && s.places == p {
 		return s
 	}
@@ -44,12 +46,13 @@ func (g *gate) of(b *bound, p *Places) *gateState {
 	if before != nil && before.bound == b && before.places == p {
 		return before
 	}
-	s := &gateState{bound: b, places: p, model: edge.New(b.policy, p.tables), words: denial.NewWriter(&b.policy.Responses)}
+	s := &gateState{bound: b, places: p, model: edge.New(b.policy, p.tables), words: denial.NewWriter(&b.policy.Responses), lacks: p.lacks(b.policy)}
 	s.model.Bound(gateKeys)
 	if before != nil {
 		s.model.Inherit(before.model)
 	}
 	g.state.Store(s)
+	e.introduce(s, before)
 	return s
 }
 

@@ -251,7 +251,7 @@ func TestGateOnce(t *testing.T) {
 	t.Parallel()
 	s := newGated(t)
 	b, places := s.engine.state.Load(), s.engine.places.Load()
-	if first := s.engine.gate.of(b, places); s.engine.gate.of(b, places) != first {
+	if first := s.engine.gateOf(b, places); s.engine.gateOf(b, places) != first {
 		t.Error("the gate is made anew for each question")
 	}
 }

@@ -82,6 +82,9 @@ func Serve(ctx context.Context, e *Engine, o ServeOptions) error {
 		failed <- server.Serve(&peerListener{Listener: ln, peers: peers, refused: denials.stranger})
 	}()
 	log.Info("serving", "listen", ln.Addr().String(), "network", ln.Addr().Network())
+	if lacks := e.forwardStatus().NotApplied; len(lacks) > 0 {
+		log.Info("a proxy that asks at "+forwardPath+" has less than NGINX", "not_applied", lacks)
+	}
 	if o.Ready != nil {
 		o.Ready(ln.Addr())
 	}

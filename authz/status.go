@@ -17,6 +17,7 @@ type Status struct {
 	Reload    ReloadReport      `json:"reload"`
 	Skew      SkewStatus        `json:"skew"`
 	Store     StoreStatus       `json:"store"`
+	Forward   ForwardStatus     `json:"forward_auth"`
 	Listeners map[string]string `json:"listeners"`
 	Panics    uint64            `json:"panics"`
 }
