@@ -1,8 +1,12 @@
 package cmd
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"sluice/authz/limit/limittest"
 )
@@ -52,8 +58,8 @@ func outages() []outage {
 }
 
 // A Redis that is away under load: open and local routes pass and say so, closed
-// ones are refused, nobody waits much longer than the deadline allows, nothing is an
-// error of ours; then it answers again, and so do we, with no goroutine, connection
+// ones are refused, one in a hundred waits 5 ms longer than for a timer of the deadline
+// at most, nothing is an error of ours; then it answers again, and so do we, with no goroutine, connection
 // or memory left behind. C090, C091, C092
 func TestServeStoreAway(t *testing.T) {
 	for _, o := range outages() {
@@ -64,17 +70,28 @@ func TestServeStoreAway(t *testing.T) {
 			server := limittest.StartServer(t)
 			proxy := limittest.StartProxy(t, server.Addr)
 			s := serveIn(t, dir, "--store", "redis://"+proxy.Addr, "--deadline", o.deadline.String())
-			l := &outageLoad{service: s, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}, Timeout: 20 * time.Second}}
+			l := &outageLoad{service: s, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}, Timeout: 20 * time.Second}, timer: startTimer(t, o.deadline)}
 			l.await(t, "before")
 			l.warm(t)
 			goroutines, files, _ := s.gauges(t)
 			heap := s.metric(t, "go_memstats_heap_alloc_bytes")
 
-			o.away(server, proxy)
 			t.Cleanup(func() { _ = server.Process().Signal(syscall.SIGCONT) })
-			l.run(t, o)
-			o.back(server, proxy)
-			l.await(t, "after")
+			// Where the machine stands still for a moment, it may do so for one of both.
+			var said []string
+			for good := 0; good < 2; {
+				o.away(server, proxy)
+				ours, theirs := l.run(t, o)
+				o.back(server, proxy)
+				l.await(t, "after")
+				if ours <= theirs+5*time.Millisecond {
+					good++
+				}
+				said = append(said, fmt.Sprintf("%v against %v", ours, theirs))
+				if len(said) == 10 {
+					t.Fatalf("one decision in a hundred took, and of waits for a timer: %q", said)
+				}
+			}
 
 			const room = 16 // connections and their goroutines come and go
 			left := func() string {
@@ -98,6 +115,48 @@ func TestServeStoreAway(t *testing.T) {
 type outageLoad struct {
 	*service
 	client *http.Client
+	timer  string // URL of the yardstick
+}
+
+// startTimer starts a server of the same kind in a process of its own, which answers
+// everything when a timer has run down.
+func startTimer(t *testing.T, d time.Duration) (url string) {
+	t.Helper()
+	cmd := exec.Command("sluice-timer", d.String())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "http://" + strings.TrimSpace(addr) + "/"
+}
+
+// serveTimer is that server: its argument is the time.
+func serveTimer() {
+	err := func() error {
+		d, err := time.ParseDuration(os.Args[1])
+		if err != nil {
+			return err
+		}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		fmt.Println(ln.Addr())
+		return fasthttp.Serve(ln, func(ctx *fasthttp.RequestCtx) {
+			time.Sleep(d)
+			ctx.SetStatusCode(fasthttp.StatusNoContent)
+		})
+	}()
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
 }
 
 // outageClients ask at once.
@@ -136,11 +195,14 @@ func (l *outageLoad) warm(t *testing.T) {
 	all.Wait()
 }
 
-func (l *outageLoad) run(t *testing.T, o outage) {
+// run asks while the store is away, and in turn the yardstick: how long did one in a
+// hundred of each take?
+func (l *outageLoad) run(t *testing.T, o outage) (ours, theirs time.Duration) {
 	t.Helper()
+	opened := l.metric(t, "sluice_store_breaker_opened_total")
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	var took []time.Duration
+	var decided, waited []time.Duration
 	for i := range outageClients {
 		all.Go(func() {
 			route, want := "open", 204
@@ -150,28 +212,29 @@ func (l *outageLoad) run(t *testing.T, o outage) {
 			case 1:
 				route = "local"
 			}
-			for range 60 {
+			for range 30 {
 				began := time.Now()
 				status, degraded := l.ask(t, route)
-				mu.Lock()
-				took = append(took, time.Since(began))
-				mu.Unlock()
+				took := time.Since(began)
 				if (status != want || degraded != "1") && (!o.partly || status != 204 || degraded != "") {
 					t.Errorf("%s: status %d, degraded %q", route, status, degraded)
 				}
+				began = time.Now()
+				ask(t, l.client, http.MethodGet, l.timer)
+				mu.Lock()
+				decided, waited = append(decided, took), append(waited, time.Since(began))
+				mu.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	slices.Sort(took)
-	// 5 ms are wanted on a quiet machine; a client's own timeout would be a second.
-	if p99 := took[len(took)*99/100]; p99 > o.deadline+500*time.Millisecond {
-		t.Errorf("one decision in a hundred took %v", p99)
-	}
+	slices.Sort(decided)
+	slices.Sort(waited)
 	// While the breaker is open nobody waits at all.
-	if l.metric(t, "sluice_store_breaker_opened_total") == 0 && !o.partly {
+	if l.metric(t, "sluice_store_breaker_opened_total") == opened && !o.partly {
 		t.Error("the breaker did not open")
 	}
+	return decided[len(decided)*99/100], waited[len(waited)*99/100]
 }
 
 // metric is a metric without labels, as /metrics shows it.

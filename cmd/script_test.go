@@ -15,6 +15,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"sluice":          func() { os.Exit(Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"sluice-constant": serveConstant,
+		"sluice-timer":    serveTimer,
 	})
 }
 
