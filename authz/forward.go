@@ -140,7 +140,11 @@ func (b *bound) readClient(r *edge.Request, head *fasthttp.RequestHeader, below 
 		return http.StatusBadRequest, "want the address that connected to the proxy, as the last one of X-Forwarded-For"
 	}
 	r.Peer = peer
+	lines := 0
 	for name, value := range head.All() {
+		if lines++; lines > maxFields {
+			return http.StatusRequestHeaderFieldsTooLarge, "the client sent too many headers"
+		}
 		if !spoken(name) {
 			r.Header = addField(r.Header, string(name), string(value))
 		}
