@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"os"
@@ -116,5 +117,73 @@ responses: {headers: [ratelimit-3]}
 	}
 	if a = ask(t, http.DefaultClient, "GET", "http://"+service.addr+"/authz", "X-Forwarded-Method", "GET"); a.status != 400 {
 		t.Errorf("a question that says no path: %d", a.status)
+	}
+}
+
+// from is a client that connects from an address of its own.
+func from(address string) *http.Client {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
+}
+
+// TestCaddyEdge: a real Caddy that asks through a unix socket is what NGINX would be:
+// access rules and rates hold for who connects to it, browsers get the page, and the
+// application frees what is held. Without the service Caddy refuses.
+func TestCaddyEdge(t *testing.T) {
+	t.Parallel()
+	dir, app := t.TempDir(), startApp(t)
+	policy, socket := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "s.sock")
+	write(t, policy, `version: 1
+edge:
+  access:
+    - {name: office, exempt: {cidrs: [127.0.0.77]}}
+    - {name: blocked, deny: {cidrs: [127.0.0.66]}, status: 451}
+    - {name: bots, deny: {user_agents: ['(?i)masscan']}}
+  limits: {knock: {per: ip, rate: 1/m, burst: 3}}
+limits: {jobs: {per: ip, concurrency: 1, lease: 1h}}
+responses: {messages: {en: "Wait.", de: "Warte."}}
+`)
+	service := startServiceOn(t, "unix:"+socket, policy, "memory")
+	url := startCaddy(t, "unix/"+socket, app.addr)
+
+	a := ask(t, from("127.0.0.66"), "GET", url+"/", "Accept", "text/html", "X-Forwarded-For", "127.0.0.77")
+	if a.status != 451 || !strings.Contains(a.body, "<h1>Unavailable For Legal Reasons</h1>") || a.header.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Errorf("a blocked address: %d %v %s", a.status, a.header, a.body)
+	}
+	if a = ask(t, from("127.0.0.5"), "GET", url+"/", "User-Agent", "Masscan"); a.status != 403 || !strings.Contains(a.body, `"reason":"access"`) {
+		t.Errorf("a bot: %d %s", a.status, a.body)
+	}
+	for i := range 5 {
+		if a = ask(t, from("127.0.0.77"), "GET", url+"/"); a.status != 200 {
+			t.Errorf("exempt %d: %d", i, a.status)
+		}
+	}
+	if a = ask(t, from("127.0.0.5"), "GET", url+"/"); a.status != 200 {
+		t.Errorf("the first: %d %s", a.status, a.body)
+	}
+	id := app.header("X-Sluice-Request")
+	if a = ask(t, from("127.0.0.5"), "GET", url+"/", "Accept-Language", "de"); a.status != 429 || !strings.Contains(a.body, `"detail":"Warte."`) || !strings.Contains(a.body, `"reason":"concurrency"`) {
+		t.Errorf("the second, beside the first: %d %s", a.status, a.body)
+	}
+	local := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	resp, err := local.Post("http://sluice/v1/release", "application/json", strings.NewReader(`{"request":"`+id+`"}`))
+	if err != nil || resp.StatusCode != 204 {
+		t.Fatalf("the application says that %q has ended: %v, %v", id, resp, err)
+	}
+	_ = resp.Body.Close()
+	for i, want := range []int{200, 429} {
+		if a = ask(t, from("127.0.0.5"), "GET", url+"/", "X-Sluice-Request", "mine"); a.status != want {
+			t.Errorf("%d after that: %d %s", i, a.status, a.body)
+		}
+	}
+	if a.header.Get("X-Sluice-Reason") != "edge_rate" || app.header("X-Sluice-Request") == "mine" {
+		t.Errorf("the last denial is for %q, and the application saw the id %q", a.header.Get("X-Sluice-Reason"), app.header("X-Sluice-Request"))
+	}
+	seen := app.requests()
+	service.stop()
+	if a = ask(t, from("127.0.0.77"), "GET", url+"/"); a.status != 502 || app.requests() != seen {
+		t.Errorf("without the service: %d", a.status)
 	}
 }
