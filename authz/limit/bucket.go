@@ -19,7 +19,7 @@ const (
 // the numbers it was written with, at which it fills until it is written again.
 // A bucket that is not there is full.
 //
-// take.lua says the same in Lua; the conformance suite holds the two together.
+// bucket.lua says the same in Lua; the conformance suite holds the two together.
 type bucket struct {
 	level  int64 // micro-units, minLevel to burst * Unit; below 0 is owed
 	time   int64 // microseconds of the store's clock

@@ -108,6 +108,6 @@
 // by random histories compared with a plain model step by step.
 //
 // A new kind of limit brings its own pure file beside bucket.go, its own form in
-// form.go and branches in cell.go and settle.go, its own .lua file, and its own
-// part of limittest's model; steps 1 to 5 stay as they are.
+// form.go and branches in cell.go and settle.go, its own .lua file within other.lua,
+// and its own part of limittest's model; steps 1 to 5 stay as they are.
 package limit

@@ -5,24 +5,28 @@
 -- over.
 
 local function leases()
-  local function look(op)
-    if verb >= 2 then return end
-    local till = redis.call('ZSCORE', op.key, op.id)
-    op.held = redis.call('ZCOUNT', op.key, '(' .. digits(now), '+inf')
+  local function digits(x) return string.format('%.0f', x) end -- `..` would round
+
+  local function look(key, cost, most, length, _, _, _, _, id)
+    local op = {key = key, cost = cost, length = length, id = id, held = 0, fits = false}
+    if verb >= 2 then return op end
+    local till = call('ZSCORE', key, id)
+    op.held = call('ZCOUNT', key, '(' .. digits(now), '+inf')
     op.known = till and tonumber(till) > now and 0 or nil
-    op.fits = op.known ~= nil or op.held < op.a
+    op.fits = op.known ~= nil or op.held < most
+    return op
   end
 
   local function take(op, taken)
     if not taken then return end
-    redis.call('ZREMRANGEBYSCORE', op.key, '-inf', digits(now))
-    redis.call('ZADD', op.key, digits(now + op.b), op.id)
-    local last = redis.call('ZREVRANGE', op.key, 0, 0, 'WITHSCORES')
-    redis.call('PEXPIRE', op.key, life(tonumber(last[2]) - now))
+    call('ZREMRANGEBYSCORE', op.key, '-inf', now)
+    call('ZADD', op.key, now + op.length, op.id)
+    local last = call('ZREVRANGE', op.key, 0, 0, 'WITHSCORES')
+    call('PEXPIRE', op.key, life(tonumber(last[2]) - now))
     op.held = op.held + 1
   end
 
-  local function settle(op) redis.call('ZREM', op.key, op.id) end
+  local function settle(op) call('ZREM', op.key, op.id) end
 
   local function tell(op) return op.held, 0, 0, 0 end
 

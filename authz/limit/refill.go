@@ -6,7 +6,7 @@ import (
 )
 
 // MaxPeriod is the longest period of a Refill, about four years. Up to here
-// Redis' Lua multiplies and divides exactly (see muldiv in take.lua).
+// Redis' Lua multiplies and divides exactly (see muldiv in head.lua).
 const MaxPeriod = 4 * 366 * 24 * time.Hour
 
 // Refill is the speed of a token bucket: Micro micro-units every Period

@@ -10,18 +10,20 @@ import (
 //go:embed *.lua
 var lua embed.FS
 
-// stepScript is the script of every step: what all share, the kinds, and the
-// step itself.
+// stepScript is the script of every step: what all share, buckets, the other kinds
+// in a function of their own, and the step itself.
 func stepScript() string {
-	var text strings.Builder
-	for _, name := range []string{"head", "bucket", "window", "log", "quota", "lease", "take"} {
-		part, err := lua.ReadFile(name + ".lua")
-		if err != nil {
-			panic("BUG: no " + name + ".lua")
-		}
-		text.Write(part)
+	kinds := source("window") + source("log") + source("mark") + source("quota") + source("lease")
+	other := strings.Replace(source("other"), "  -- the kinds\n", kinds, 1)
+	return source("head") + source("bucket") + other + source("take")
+}
+
+func source(name string) string {
+	text, err := lua.ReadFile(name + ".lua")
+	if err != nil {
+		panic("BUG: no " + name + ".lua")
 	}
-	return text.String()
+	return string(text)
 }
 
 // script is a Lua script as Redis knows it.

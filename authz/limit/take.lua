@@ -38,40 +38,37 @@ local made = {}
 
 local function steps(kind)
   local s = made[kind]
-  if s then return s end
-  if kind == 0 or kind == 6 then s = buckets()
-  elseif kind == 1 then s = windows(false)
-  elseif kind == 2 then s = windows(true)
-  elseif kind == 3 then s = logs()
-  elseif kind == 4 then s = quotas()
-  else s = leases() end
-  made[kind] = s
+  if not s then
+    if kind == 0 or kind == 6 then s = buckets() else s = other(kind) end
+    made[kind] = s
+  end
   return s
 end
 
 if verb == 3 then
-  for i = 1, #KEYS do redis.call('UNLINK', KEYS[i]) end
+  for i = 1, #KEYS do call('UNLINK', KEYS[i]) end
   return pack('<d', mine)
 end
-if named == 1 and knows(redis.call('GET', KEYS[#KEYS])) then return pack('<d', mine) end
+local marks = named == 1 and other()
+if marks and marks.knows(call('GET', KEYS[#KEYS])) then return pack('<d', mine) end
 
 local ops, pass, key, text = {}, true, 1, 2
 for i = 1, count do
-  local op, flags = {key = KEYS[key]}, nil
-  op.kind, flags, op.cost, op.a, op.b, op.c, op.d, op.e, op.f, at = unpack('<ddddddddd', ARGV[1], at)
-  op.shadow = flags % 2 == 1
+  local kind, flags, cost, a, b, c, d, e, f, id
+  kind, flags, cost, a, b, c, d, e, f, at = unpack('<ddddddddd', ARGV[1], at)
+  local name = KEYS[key]
   key = key + 1
   if flags >= 2 then
-    op.mark = KEYS[key]
+    id = KEYS[key]
     key = key + 1
-  end
-  if op.kind == 5 then
-    op.id = ARGV[text]
+  elseif kind == 5 then
+    id = ARGV[text]
     text = text + 1
   end
-  op.steps = steps(op.kind)
-  op.steps.look(op)
-  if not op.fits and not op.shadow then pass = false end
+  local s = steps(kind)
+  local op = s.look(name, cost, a, b, c, d, e, f, id)
+  op.kind, op.steps = kind, s
+  if not op.fits and flags % 2 == 0 then pass = false end
   ops[i] = op
 end
 
@@ -80,16 +77,16 @@ if verb == 2 then
     local op = ops[i]
     if op.cost ~= 0 or op.kind == 5 then op.steps.settle(op) end
   end
-  if named == 1 then mark(KEYS[#KEYS], 0) end
+  if marks then marks.mark(KEYS[#KEYS], 0) end
   return pack('<d', mine)
 end
 
-local out = {pack('<dd', mine, now)}
+local out = pack('<dd', mine, now)
 for i = 1, count do
   local op = ops[i]
   if verb == 1 then
     op.steps.take(op, op.fits and not op.known and (pass or op.kind == 6))
   end
-  out[i + 1] = pack('<ddddd', op.fits and 1 or 0, op.steps.tell(op))
+  out = out .. pack('<ddddd', op.fits and 1 or 0, op.steps.tell(op))
 end
-return table.concat(out)
+return out

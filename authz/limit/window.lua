@@ -9,55 +9,58 @@ local function windows(sliding)
     if not s or #s ~= 33 or s:byte(1) ~= 119 then return nil end
     local start, stored, count, last = unpack('<dddd', s, 2)
     if stored == length and whole(start, 0, MAX) and whole(count, 0, MAX) and whole(last, 0, MAX) then
-      return {start = start, count = count, last = last}
+      return start, count, last
     end
   end
 
-  -- roll is the window of now, or the stored one if that is newer.
-  local function roll(w, length)
+  -- look takes the stored window if that is newer than the one of now.
+  local function look(key, cost, most, length, _, stamp)
+    local stored, count, last = decode(call('GET', key), length)
     local start = now - now % length
-    if w and w.start >= start then return w end
-    if w and w.start == start - length then return {start = start, count = 0, last = w.count} end
-    return {start = start, count = 0, last = 0}
-  end
-
-  local function write(op, w)
-    local ends = w.start + op.b
-    if sliding then ends = ends + op.b end
-    redis.call('SET', op.key, pack('<c1dddd', 'w', w.start, op.b, w.count, w.last), 'PX', life(ends - now))
-  end
-
-  local function look(op)
-    local stored = decode(redis.call('GET', op.key), op.b)
-    local w = roll(stored, op.b)
-    local counted = w.count
-    if sliding then
-      counted = counted + w.last - muldiv(math.max(0, now - w.start), w.last, op.b)
+    if not stored then
+      count, last = 0, 0
+    elseif stored >= start then
+      start = stored
+    elseif stored == start - length then
+      count, last = 0, count
+    else
+      count, last = 0, 0
     end
-    op.window, op.stored = w, stored and stored.start
-    op.fits = counted + op.cost <= op.a
+    local counted = count
+    if sliding then
+      counted = counted + last - muldiv(max(0, now - start), last, length)
+    end
+    return {
+      key = key, cost = cost, length = length, stamp = stamp, stored = stored,
+      start = start, count = count, last = last, fits = counted + cost <= most,
+    }
+  end
+
+  local function write(op)
+    local ends = op.start + op.length
+    if sliding then ends = ends + op.length end
+    call('SET', op.key, pack('<c1dddd', 'w', op.start, op.length, op.count, op.last), 'PX', life(ends - now))
   end
 
   local function take(op, taken)
     if not taken then return end
-    op.window.count = op.window.count + op.cost
-    write(op, op.window)
+    op.count = op.count + op.cost
+    write(op)
   end
 
   local function settle(op)
-    local w = op.window
-    if not op.stored or op.stored < op.d then return end
-    if w.start == op.d then
-      w.count = math.min(math.max(0, w.count + op.cost), MAX)
-    elseif sliding and w.start - op.b == op.d then
-      w.last = math.min(math.max(0, w.last + op.cost), MAX)
+    if not op.stored or op.stored < op.stamp then return end
+    if op.start == op.stamp then
+      op.count = min(max(0, op.count + op.cost), MAX)
+    elseif sliding and op.start - op.length == op.stamp then
+      op.last = min(max(0, op.last + op.cost), MAX)
     else
       return
     end
-    write(op, w)
+    write(op)
   end
 
-  local function tell(op) return op.window.start, op.window.count, op.window.last, 0 end
+  local function tell(op) return op.start, op.count, op.last, 0 end
 
   return {look = look, take = take, settle = settle, tell = tell}
 end
