@@ -37,7 +37,7 @@ there is an error, with --strict also when there is a warning.
 		},
 	}
 	c.Flags().BoolVar(&o.Strict, "strict", false, "make warnings count")
-	c.Flags().StringVar(&o.Format, "format", "text", "text or json")
+	c.Flags().StringVar(&o.Format, "format", "text", findingFormats)
 	c.Flags().StringVar(&o.Version, "nginx-version", "", "the NGINX that will read it, such as 1.22.1, where FILE does not say")
 	return c
 }
@@ -51,8 +51,8 @@ func oneFile(_ *cobra.Command, args []string) error {
 }
 
 func runLint(e *env, o lintOptions) error {
-	if o.Format != "text" && o.Format != "json" {
-		return usagef("--format %q; want text or json", o.Format)
+	if err := checkFormat(o.Format); err != nil {
+		return err
 	}
 	if o.Version != "" {
 		if err := lint.CheckVersion(o.Version); err != nil {
@@ -63,18 +63,15 @@ func runLint(e *env, o lintOptions) error {
 	if err != nil {
 		return err
 	}
-	summary := ""
+	var fine []string
 	if site != nil {
 		ds = lint.Run(site, lint.Options{Version: o.Version})
 		servers, protected := lint.Summary(site)
-		summary = fmt.Sprintf("%s: %s, %s protected", o.File, plural(servers, "server"), plural(protected, "location"))
+		if !ds.HasErrors() {
+			fine = []string{fmt.Sprintf("%s: %s, %s protected", o.File, plural(servers, "server"), plural(protected, "location"))}
+		}
 	}
-	if o.Format == "json" {
-		err = writeJSON(e.Out, ds)
-	} else if err = writeText(e.Out, ds); err == nil && !ds.HasErrors() {
-		_, err = fmt.Fprintln(e.Out, summary)
-	}
-	if err != nil {
+	if err := writeFindings(e.Out, o.Format, lint.Rules(), ds, fine); err != nil {
 		return err
 	}
 	if ds.HasErrors() || o.Strict && len(ds) > 0 {

@@ -65,11 +65,11 @@ type (
 )
 
 // writeSARIF writes the findings as a SARIF log, which code hosts show beside
-// the lines. All rules are in it, so that each finding has its explanation.
-func writeSARIF(w io.Writer, ds policies.Diagnostics) error {
+// the lines. All rules that findings may have are in it, so that each finding has its explanation.
+func writeSARIF(w io.Writer, rules []policies.Rule, ds policies.Diagnostics) error {
 	driver := sarifDriver{Name: "sluice", Version: version()}
 	index := map[string]int{}
-	for i, r := range policies.Rules() {
+	for i, r := range rules {
 		index[r.ID] = i
 		driver.Rules = append(driver.Rules, sarifRule{r.ID, sarifText{r.Says}})
 	}

@@ -55,7 +55,7 @@ func TestSARIF(t *testing.T) {
 	}
 	for _, ds := range []policies.Diagnostics{nil, nasty(t)} {
 		var out bytes.Buffer
-		if err := writeSARIF(&out, ds); err != nil {
+		if err := writeSARIF(&out, policies.Rules(), ds); err != nil {
 			t.Fatal(err)
 		}
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(out.Bytes()))

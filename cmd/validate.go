@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -35,14 +34,14 @@ is an error, with --strict also when there is a warning.`,
 	}
 	c.Flags().BoolVar(&o.Strict, "strict", false, "make warnings count")
 	c.Flags().BoolVar(&o.NGINX, "nginx", false, "also render and run nginx -t, away from the system's nginx")
-	c.Flags().StringVar(&o.Format, "format", "text", "text, json, github (annotations in GitHub Actions) or sarif (code scanning)")
+	c.Flags().StringVar(&o.Format, "format", "text", findingFormats)
 	o.Geo.flags(c.Flags())
 	return c
 }
 
 func runValidate(ctx context.Context, e *env, o validateOptions) error {
-	if !slices.Contains([]string{"text", "json", "github", "sarif"}, o.Format) {
-		return usagef("--format %q; want text, json, github or sarif", o.Format)
+	if err := checkFormat(o.Format); err != nil {
+		return err
 	}
 	if len(o.Policies) == 0 {
 		o.Policies = []string{policyArg(nil)}
@@ -68,7 +67,7 @@ func runValidate(ctx context.Context, e *env, o validateOptions) error {
 			fine = append(fine, fmt.Sprintf("%s: ok: %s", arg, summary(p)))
 		}
 	}
-	if err := printFindings(e, o, all, fine); err != nil {
+	if err := writeFindings(e.Out, o.Format, policies.Rules(), all, fine); err != nil {
 		return err
 	}
 	if all.HasErrors() || (o.Strict && len(all) > 0) {
@@ -102,27 +101,6 @@ func checkNGINX(ctx context.Context, p *policies.Policy, ds policies.Diagnostics
 	}
 	ds.Sort()
 	return ds, nil
-}
-
-func printFindings(e *env, o validateOptions, ds policies.Diagnostics, fine []string) error {
-	write := writeText
-	switch o.Format {
-	case "json":
-		return writeJSON(e.Out, ds)
-	case "sarif":
-		return writeSARIF(e.Out, ds)
-	case "github":
-		write = writeGitHub
-	}
-	if err := write(e.Out, ds); err != nil {
-		return err
-	}
-	for _, line := range fine {
-		if _, err := fmt.Fprintln(e.Out, line); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // summary says what a policy holds, in a few words.

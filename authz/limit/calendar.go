@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -52,15 +51,6 @@ func NewCalendar(period Period, zone *time.Location, anchor int) *Calendar {
 		panic(fmt.Sprintf("BUG: no calendar of period %d, zone %v, anchor %d", period, zone, anchor))
 	}
 	return &Calendar{period: period, zone: zone, anchor: anchor}
-}
-
-// LoadZone is the time zone of an IANA name, UTC for "". The machine's own zone is
-// none of them: a policy means the same wherever it runs.
-func LoadZone(name string) (*time.Location, error) {
-	if name == "Local" {
-		return nil, errors.New(`cannot use time zone "Local"; want a name such as Europe/Berlin`)
-	}
-	return time.LoadLocation(name)
 }
 
 // Bounds are the beginnings of periods around t.

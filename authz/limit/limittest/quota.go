@@ -61,7 +61,7 @@ func quotaPeriods(b *bench) {
 	b.want(0, []limit.State{{Used: 2, Reset: 24*time.Hour + time.Minute, Wait: 24*time.Hour + time.Minute, Stamp: stamp(noon)}}, o)
 
 	// Noon in UTC is eight in the evening in Shanghai: four hours are left.
-	zone, err := limit.LoadZone("Asia/Shanghai")
+	zone, err := time.LoadLocation("Asia/Shanghai")
 	if err != nil {
 		b.Fatal(err)
 	}
