@@ -3,6 +3,7 @@ package policies
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 )
@@ -14,6 +15,7 @@ type SchemaOf int
 const (
 	SchemaPolicy  SchemaOf = iota // a policy
 	SchemaTenants                 // a file that tenant_files names: a list of tenants
+	SchemaTests                   // a file of policy tests
 )
 
 // Schema is the JSON Schema (draft 7, which editors read) of a file of the
@@ -23,10 +25,18 @@ const (
 // knows the other knows, too. What a schema cannot say (references, numbers that
 // depend on each other) is validate's alone.
 func Schema(of SchemaOf) []byte {
-	w := schemaWriter{definitions: map[string]schema{}, forms: schemaForms(), words: schemaWords()}
-	root, title := w.of(reflect.TypeFor[Policy]()), "A policy of Sluice"
-	if of == SchemaTenants {
+	words := schemaWords()
+	maps.Copy(words, schemaTestWords())
+	w := schemaWriter{definitions: map[string]schema{}, forms: schemaForms(), words: words}
+	var root schema
+	var title string
+	switch of {
+	case SchemaPolicy:
+		root, title = w.mapping(reflect.TypeFor[Policy]()), "A policy of Sluice"
+	case SchemaTenants:
 		root, title = w.of(reflect.TypeFor[[]TenantSpec]()), "Tenants of a policy of Sluice"
+	case SchemaTests:
+		root, title = w.mapping(reflect.TypeFor[TestFile]()), "Tests of a policy of Sluice"
 	}
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
 	root["title"] = title
@@ -56,10 +66,7 @@ func (w *schemaWriter) of(t reflect.Type) schema {
 	if form, ok := w.forms[t]; ok {
 		return w.refer(t, form)
 	}
-	switch t {
-	case reflect.TypeFor[Policy]():
-		return w.mapping(t)
-	case reflect.TypeFor[Clients]():
+	if t == reflect.TypeFor[Clients]() {
 		return w.clients(t)
 	}
 	switch t.Kind() {
@@ -181,6 +188,9 @@ func schemaRequired() map[reflect.Type][]string {
 		reflect.TypeFor[RouteSpec]():        {"match", "name"},
 		reflect.TypeFor[CostFromSpec]():     {"max"},
 		reflect.TypeFor[NotificationSpec](): {"secret_env", "webhook"},
+		reflect.TypeFor[TestFile]():         {"tests"},
+		reflect.TypeFor[TestSpec]():         {"name", "requests"},
+		reflect.TypeFor[TestRequest]():      {"url"},
 	}
 }
 

@@ -55,6 +55,14 @@ func schemaForms() map[reflect.Type]schema {
 		reflect.TypeFor[Dialect]():    wordForm(DialectRateLimit, DialectRateLimit12, DialectRateLimit3, DialectXRateLimit),
 		reflect.TypeFor[BodyFormat](): wordForm(BodyProblem, BodyJSON, BodyText),
 
+		reflect.TypeFor[Offset]():      textForm(`^(0(ms|s|m)|` + length + `)$`),
+		reflect.TypeFor[Instant]():     textForm(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$`),
+		reflect.TypeFor[Address]():     textForm(`^[0-9A-Fa-f:.]+$`),
+		reflect.TypeFor[Target]():      textForm(`^(/|[Hh][Tt][Tt][Pp][Ss]?://[^ ])[^ ]*$`),
+		reflect.TypeFor[TestStatus]():  wholeForm(100, 599),
+		reflect.TypeFor[ReasonWord]():  wordForm(Reasons()...),
+		reflect.TypeFor[DeciderWord](): wordForm(Deciders()...),
+
 		reflect.TypeFor[Condition](): {"anyOf": []schema{
 			{"enum": []string{"present", "absent"}}, regex,
 			{"type": "array", "items": regex, "minItems": 1},

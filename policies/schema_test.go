@@ -3,6 +3,7 @@ package policies
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -85,6 +86,7 @@ func yamlTree(data []byte) (*yaml.Node, bool) {
 func TestSchemaSaysEveryKey(t *testing.T) {
 	t.Parallel()
 	words := schemaWords()
+	maps.Copy(words, schemaTestWords())
 	seen := map[reflect.Type]bool{}
 	var walk func(reflect.Type)
 	walk = func(typ reflect.Type) {
@@ -109,6 +111,7 @@ func TestSchemaSaysEveryKey(t *testing.T) {
 		}
 	}
 	walk(reflect.TypeFor[Policy]())
+	walk(reflect.TypeFor[TestFile]())
 	for at := range words {
 		t.Errorf("schemaWords tells of %s, which is no key", at)
 	}
@@ -159,13 +162,14 @@ func TestSchemaScalars(t *testing.T) {
 // TestSchemaTakesPolicies: every policy that is good is good for the schema.
 func TestSchemaTakesPolicies(t *testing.T) {
 	t.Parallel()
-	policy, tenants := compileSchema(t, SchemaPolicy, ""), compileSchema(t, SchemaTenants, "")
+	policy, tenants, tests := compileSchema(t, SchemaPolicy, ""), compileSchema(t, SchemaTenants, ""), compileSchema(t, SchemaTests, "")
 	var count int
 	for pattern, s := range map[string]*jsonschema.Schema{
 		"testdata/example/policy.yaml":    policy,
 		"testdata/example/tenants/*.yaml": tenants,
 		"testdata/sites/*.yaml":           policy,
 		"../examples/*/policy.yaml":       policy,
+		"../examples/*/policy_test.yaml":  tests,
 	} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
@@ -188,6 +192,40 @@ func TestSchemaTakesPolicies(t *testing.T) {
 	}
 	if count < 15 {
 		t.Errorf("only %d files", count)
+	}
+}
+
+// TestSchemaOfTests: what is good in a test file is good for the schema, and what has
+// a wrong form is not.
+func TestSchemaOfTests(t *testing.T) {
+	t.Parallel()
+	s := compileSchema(t, SchemaTests, "")
+	for _, c := range []struct {
+		name, request string
+		good          bool
+	}{
+		{"least", "url: /", true},
+		{"a whole URL", "url: 'https://a.example/x?y'", true},
+		{"all at once", "url: /, at: 0s, times: 3, every: 100ms, ip: '2001:db8::1', jwt: {sub: 7}, expect: {status: 429, by: edge, reason: edge_rate, remaining: {speed: 0}, delay: 1s}", true},
+		{"a number of no country", "url: /, asn: 64500, costs: 9, answers: 503", true},
+		{"no url", "at: 0s", false},
+		{"a path without a slash", "url: v1", false},
+		{"a time without a unit", "url: /, at: 0", false},
+		{"a key that is none", "url: /, tmes: 3", false},
+		{"a status that is none", "url: /, expect: {status: 99}", false},
+		{"a word that is none", "url: /, expect: {reason: slow}", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := "tests: [{name: a, start: 2026-12-01T09:00:00+01:00, requests: [{" + c.request + "}]}]\n"
+			_, found := ParseTests("t.yaml", []byte(text))
+			if found.HasErrors() == c.good {
+				t.Fatalf("the file is taken: %v, %v", !c.good, found)
+			}
+			doc, _ := yamlTree([]byte(text))
+			if err := s.Validate(plainValue(doc)); (err == nil) != c.good {
+				t.Errorf("the schema says %v", err)
+			}
+		})
 	}
 }
 
