@@ -6,13 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -207,37 +205,6 @@ func testOwnStatuses(t *testing.T, s *stack, c *http.Client) {
 	}
 }
 
-func testChargedOnce(t *testing.T, s *stack, c *http.Client) {
-	address := []string{"X-Forwarded-For", "192.0.2.50"}
-	if got := left(t, ask(t, c, "GET", s.http1+"/v1/items", address...)); got != 9 {
-		t.Fatalf("first request: %d left; want 9", got)
-	}
-	// A directory's index, try_files and its fallback redirect inside NGINX.
-	for i, path := range []string{"/files/", "/files/index.html", "/files/none"} {
-		a := ask(t, c, "GET", s.http1+path, address...)
-		if a.status != 200 || left(t, a) != 8-i {
-			t.Errorf("%s: status %d, %d left; want 200, %d", path, a.status, left(t, a), 8-i)
-		}
-	}
-	// C013: one charge for a handshake, none for what is said afterwards.
-	conn := s.dial(t)
-	fmt.Fprint(conn, "GET /v1/ws HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.50\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
-	reader := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(reader, nil)
-	if err != nil || resp.StatusCode != 101 {
-		t.Fatalf("handshake: %v, %v; want 101", resp, err)
-	}
-	for range 3 {
-		fmt.Fprint(conn, "ping\n")
-		if line, err := reader.ReadString('\n'); err != nil || line != "ping\n" {
-			t.Fatalf("echo: %q, %v", line, err)
-		}
-	}
-	if got := left(t, ask(t, c, "HEAD", s.http1+"/v1/items", address...)); got != 4 {
-		t.Errorf("after the handshake and a HEAD %d are left; want 4", got)
-	}
-}
-
 func testHTTP2(t *testing.T, s *stack, c *http.Client) {
 	address := []string{"X-Forwarded-For", "192.0.2.60"}
 	for i := range 10 {
@@ -337,134 +304,4 @@ func testAdmin(t *testing.T, s *stack, c *http.Client) {
 	if a := ask(t, c, "POST", admin+"/-/reload"); a.status != 401 {
 		t.Errorf("a reload without a token is %d; want 401", a.status)
 	}
-}
-
-// testReload: a new policy is in force after SIGHUP, a broken one is not, and
-// buckets keep what they hold.
-func testReload(t *testing.T, s *stack, c *http.Client) {
-	svc := s.services[0]
-	old, err := os.ReadFile(s.policy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := []string{"X-Forwarded-For", "192.0.2.70"}
-	ask(t, c, "GET", s.http1+"/v1/items", address...)
-
-	write(t, s.policy, "version: 1\nplans: {anonymous: {limits: {speed: {per: ip, rate: 1/h}}}}\n")
-	_ = svc.cmd.Process.Signal(syscall.SIGHUP)
-	svc.log.await(t, "policy not loaded: the last good one serves")
-	if got := left(t, ask(t, c, "GET", s.http1+"/v1/items", address...)); got != 8 {
-		t.Errorf("after a broken policy %d are left; want 8", got)
-	}
-
-	// A change is seen without a signal.
-	write(t, s.policy, strings.Replace(string(old), "rate: 1/h, burst: 10}", "rate: 1/h, burst: 4}", 1))
-	svc.log.await(t, "policy loaded")
-	if got := left(t, ask(t, c, "GET", s.http1+"/v1/items", address...)); got != 3 {
-		t.Errorf("a smaller bucket has %d left; want 3: what it held, clamped to 4, less one", got)
-	}
-	write(t, s.policy, string(old))
-}
-
-// testServiceAway: NGINX fails open and closed by itself, and takes the service
-// back. C090
-func testServiceAway(t *testing.T, s *stack, c *http.Client, store string) {
-	addr := s.services[0].addr
-	s.services[0].stop()
-	if a := ask(t, c, "GET", s.http1+"/v1/items", "X-Forwarded-For", "192.0.2.80"); a.status != 200 || a.header.Get("X-Sluice-Degraded") != "1" {
-		t.Errorf("open: status %d, degraded %q; want 200, 1", a.status, a.header.Get("X-Sluice-Degraded"))
-	}
-	a := ask(t, c, "GET", s.http1+"/v1/pay", "X-Forwarded-For", "192.0.2.80")
-	if seconds, err := strconv.Atoi(a.header.Get("Retry-After")); a.status != 503 || err != nil || seconds < 1 {
-		t.Errorf("closed: status %d, Retry-After %q; want 503", a.status, a.header.Get("Retry-After"))
-	}
-	s.services[0] = startServiceOn(t, addr, s.policy, store)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		a = ask(t, c, "GET", s.http1+"/v1/pay", "X-Forwarded-For", "192.0.2.81")
-		if a.status == 200 && a.header.Get("X-Sluice-Degraded") == "" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the service is back, and %d is the answer", a.status)
-		}
-	}
-}
-
-// testSecrets: no key of the run is in a rendered file or a log. C119
-func testSecrets(t *testing.T, s *stack) {
-	texts := map[string]string{"service": s.services[0].log.text()}
-	err := filepath.Walk(s.dir, func(path string, info os.FileInfo, err error) error {
-		if err != nil || !info.Mode().IsRegular() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		texts[path] = string(data)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range texts {
-		for _, secret := range []string{webKey, batchKey, globexKey, "sk_nobody"} {
-			if strings.Contains(text, secret) {
-				t.Errorf("%s holds the key %q", name, secret)
-			}
-		}
-	}
-}
-
-// TestExactlyABucket: 64 clients at once on a bucket of 100, and exactly 100
-// pass, whoever keeps it.
-func TestExactlyABucket(t *testing.T) {
-	for _, tc := range []struct {
-		name     string
-		redis    bool
-		services int
-	}{{"memory, one service", false, 1}, {"redis, one service", true, 1}, {"redis, three services", true, 3}} {
-		t.Run(tc.name, func(t *testing.T) {
-			url := "memory"
-			if tc.redis {
-				url = "redis://" + limittest.StartRedis(t)
-			}
-			stores := make([]string, tc.services)
-			for i := range stores {
-				stores[i] = url
-			}
-			s := startStack(t, stores...)
-			if passed := storm(t, s.http1+"/v1/items", 64, 5); passed != 100 {
-				t.Errorf("%d of 320 requests passed a bucket of 100", passed)
-			}
-		})
-	}
-}
-
-// storm sends requests of one key from many clients and counts what passes; all
-// others must be 429.
-func storm(t *testing.T, url string, clients, each int) int64 {
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
-	var passed atomic.Int64
-	var wg sync.WaitGroup
-	for range clients {
-		wg.Go(func() {
-			for range each {
-				req, _ := http.NewRequest("GET", url, nil)
-				req.Header.Set("X-API-Key", globexKey)
-				resp, err := client.Do(req)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				_, _ = io.Copy(io.Discard, resp.Body)
-				resp.Body.Close()
-				switch {
-				case resp.StatusCode == 200 && resp.Header.Get("X-Sluice-Degraded") == "":
-					passed.Add(1)
-				case resp.StatusCode != 429:
-					t.Errorf("status %d, degraded %q", resp.StatusCode, resp.Header.Get("X-Sluice-Degraded"))
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return passed.Load()
 }
