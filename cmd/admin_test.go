@@ -189,7 +189,7 @@ func TestServeStopsInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.log.await(t, "stopped")
-	_ = s.cmd.Wait()
+	_ = s.wait()
 	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("exit status %d", code)
 	}

@@ -21,7 +21,7 @@ func TestServiceLostUnderLoad(t *testing.T) {
 	}{
 		{"killed", func(t *testing.T, s *stack) {
 			_ = s.services[0].cmd.Process.Kill()
-			_ = s.services[0].cmd.Wait()
+			_ = s.services[0].wait()
 		}, func(t *testing.T, s *stack) {
 			s.services[0] = startServiceOn(t, s.services[0].addr, s.policy, "memory")
 		}},

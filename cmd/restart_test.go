@@ -160,7 +160,7 @@ func TestRestartLosesNothing(t *testing.T) {
 		}
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
 		m.await(t, s, "STOPPING=1")
-		if err := s.cmd.Wait(); err != nil {
+		if err := s.wait(); err != nil {
 			t.Errorf("it ended with %v:\n%s", err, s.log.text())
 		}
 		s = m.start(t, args...)

@@ -139,7 +139,14 @@ func startServiceOn(t testing.TB, listen, policy, store string, flags ...string)
 // stop ends the service as an operator does, and waits for it.
 func (s *service) stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	_ = s.cmd.Wait()
+	_ = s.wait()
+}
+
+// wait waits until the service has ended, and all that it said is in its log: Wait
+// closes the pipe.
+func (s *service) wait() error {
+	<-s.log.ended
+	return s.cmd.Wait()
 }
 
 // logLines are the lines of a service's JSON log.
@@ -147,11 +154,13 @@ type logLines struct {
 	mu    sync.Mutex
 	lines []map[string]any
 	raw   strings.Builder
+	ended chan struct{} // closed when nobody writes any more
 }
 
 func follow(r io.Reader) *logLines {
-	l := &logLines{}
+	l := &logLines{ended: make(chan struct{})}
 	go func() {
+		defer close(l.ended)
 		for scan := bufio.NewScanner(r); scan.Scan(); {
 			line := map[string]any{}
 			_ = json.Unmarshal(scan.Bytes(), &line)
