@@ -172,11 +172,21 @@ const maxRequestID = 60
 
 // appendID appends what names a charge: the request and the route, since another
 // route in the same visit is another charge. A request without an id gets one
-// that nobody else has.
+// that nobody else has; the name that a worker chose is one among those of whom he
+// asks for.
 func appendID(dst []byte, s *subject) []byte {
 	switch id := s.req.ID; {
 	case len(id) == 0:
 		dst = append(dst, rand.Text()...)
+	case s.req.app != nil:
+		name := appendPart(nil, id)
+		for _, part := range [][]byte{s.tenant, s.key, s.user} {
+			name = appendPart(name, part)
+		}
+		if len(s.tenant) == 0 {
+			name = appendClient(name, s)
+		}
+		dst = appendHash(dst, name)
 	case len(id) > maxRequestID:
 		dst = appendHash(dst, id)
 	default:

@@ -2,6 +2,7 @@ package authz
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ type Completion struct {
 	Costs  map[string]string // headers of the application that tell a cost, by name
 
 	cost *int64 // what the application says itself
+	by   asker  // for whom it was, as far as the application says
 }
 
 // left tells whether the client went away before there was an answer.
@@ -29,7 +31,7 @@ func (c *Completion) left() bool { return c.Status == 0 || c.Status == 499 }
 // remember keeps what the end of the request, or a report of its cost, will settle.
 // It allocates: only requests with such limits come here.
 func (e *Engine) remember(req *Request, r *boundRoute, d *Decision) {
-	x := &pending{route: r, since: d.now, local: d.local}
+	x := &pending{route: r, location: string(req.Route), asker: askerOf(req, d), since: d.now, local: d.local}
 	told := r.CostHeader != "" || r.CostReport > 0
 	for i, rule := range d.rules {
 		priced := told && !rule.limit.Requests && rule.op.Kind != limit.Concurrency
@@ -45,7 +47,7 @@ func (e *Engine) remember(req *Request, r *boundRoute, d *Decision) {
 	if len(x.parts) == 0 || len(req.ID) == 0 {
 		return
 	}
-	if early, ok := e.pendings.add(string(req.ID), string(req.Route), x, d.now); ok {
+	if early, ok := e.pendings.add(string(req.ID), x, d.now); ok {
 		// The client went away while we decided: NGINX has told so already.
 		go func() { _, _ = e.settle(x, early) }()
 	}
@@ -67,8 +69,14 @@ func (e *Engine) Complete(c Completion) (known bool, err error) {
 	return e.end(c, string(question.Route))
 }
 
+// errSeveral is why an end is nobody's.
+var errSeveral = errors.New("several requests have this name, and it is not said for whom it was")
+
 func (e *Engine) end(c Completion, route string) (known bool, err error) {
-	x := e.pendings.end(completionName(c.ID, route), c, e.now())
+	x, several := e.pendings.end(c, route, e.now())
+	if several {
+		return false, errSeveral
+	}
 	if x == nil {
 		return false, nil
 	}
@@ -142,6 +150,8 @@ type Report struct {
 	ID    string // $request_id, which the application gets in X-Sluice-Request
 	Route string // the location that asked; may be empty when one alone is reported about
 	Cost  int64  // units, 0 or more
+
+	by asker // for whom it was, as far as that is said
 }
 
 // ReportOutcome is what became of a Report.
@@ -154,14 +164,18 @@ const (
 	ReportOther                         // another cost was reported before: it stays
 	ReportUnknown                       // no request of this instance that waits for one
 	ReportLate                          // its time is over: the estimate stays
+	ReportSeveral                       // several requests have this name
 	ReportNotTaken                      // the store did not take it; it may be said again
 )
 
 // Report settles the cost of a request whose route has `cost_from: {report: ...}`,
 // once. The cost that it settled on, at most the policy's max, is returned too.
 func (e *Engine) Report(r Report) (ReportOutcome, int64) {
-	x := e.pendings.reported(r.ID, r.Route)
-	if x == nil {
+	x, several := e.pendings.reported(&r)
+	switch {
+	case several:
+		return ReportSeveral, 0
+	case x == nil:
 		return ReportUnknown, 0
 	}
 	cost := min(r.Cost, x.route.CostMax)
@@ -183,7 +197,7 @@ func (e *Engine) Report(r Report) (ReportOutcome, int64) {
 		}
 	}
 	// The name makes it happen once if the store did it and its answer was lost.
-	if len(ops) > 0 && e.correct(x, reportName(r.ID, x.route), ops, deltas) != nil {
+	if len(ops) > 0 && e.correct(x, reportName(r.ID, x), ops, deltas) != nil {
 		return ReportNotTaken, 0
 	}
 	for i := range x.parts {
@@ -196,6 +210,6 @@ func (e *Engine) Report(r Report) (ReportOutcome, int64) {
 }
 
 // reportName names a report for the store.
-func reportName(id string, r *boundRoute) []byte {
-	return appendHash([]byte("cost/"), []byte(id+"/"+r.Name))
+func reportName(id string, x *pending) []byte {
+	return appendHash([]byte("cost/"), x.asker.appendTo([]byte(id+"/"+x.route.Name)))
 }

@@ -141,6 +141,8 @@ func (l *Datagrams) hear(data []byte, from netip.Addr) {
 func (l *Datagrams) settle(c Completion) {
 	known, err := l.engine.Complete(c)
 	switch {
+	case errors.Is(err, errSeveral):
+		l.counts.unknown.Add(1)
 	case err != nil:
 		l.counts.failed.Add(1)
 	case known:

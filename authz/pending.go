@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -23,9 +24,11 @@ const (
 // pending is what an allowed request charged that its end, or a report of its cost,
 // will settle.
 type pending struct {
-	route *boundRoute
-	since time.Time
-	local bool // what stood in for the store was charged
+	route    *boundRoute
+	location string // that asked
+	asker    asker
+	since    time.Time
+	local    bool // what stood in for the store was charged
 
 	mu    sync.Mutex
 	parts []part
@@ -62,8 +65,8 @@ func (p *pendings) keep(longest time.Duration) {
 }
 
 // add remembers a request. If its end is known already, it returns that.
-func (p *pendings) add(id, route string, x *pending, now time.Time) (early Completion, ok bool) {
-	name := completionName(id, route)
+func (p *pendings) add(id string, x *pending, now time.Time) (early Completion, ok bool) {
+	name := completionName(id, x.location)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if early, ok = p.early[name]; ok {
@@ -75,65 +78,97 @@ func (p *pendings) add(id, route string, x *pending, now time.Time) (early Compl
 	if p.young.requests == nil || now.Sub(p.since) >= max(p.longest, pendingFor) || len(p.young.requests) >= maxPending {
 		p.older, p.young, p.since = p.young, newHalf(), now
 	}
+	p.forget(name, id, func(o *pending) bool { return o.asker == x.asker })
 	p.young.add(name, id, x)
 	return early, ok
 }
 
-// end finds a request that has ended, and forgets it unless a report is awaited.
+// end finds a request that has ended, and forgets it unless a report is awaited. Of
+// several of one name it must be clear which one is meant: several otherwise.
 // An end that tells of a client who went away, about a request that is not known,
 // may have overtaken it: it is kept for a moment.
-func (p *pendings) end(name string, c Completion, now time.Time) *pending {
+func (p *pendings) end(c Completion, route string, now time.Time) (x *pending, several bool) {
+	name := completionName(c.ID, route)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, h := range []half{p.young, p.older} {
-		if x, ok := h.requests[name]; ok {
-			if x.route.CostReport == 0 {
-				delete(h.requests, name)
-			}
-			return x
-		}
+	x, several = meant(&c.by, p.young.requests[name], p.older.requests[name])
+	if x != nil && x.route.CostReport == 0 {
+		p.forget(name, c.ID, func(o *pending) bool { return o == x })
 	}
-	if c.left() {
+	if x == nil && !several && c.left() {
 		if p.early == nil || now.Sub(p.earlySince) >= earlyFor || len(p.early) >= maxEarly {
 			p.early, p.earlySince = map[string]Completion{}, now
 		}
 		p.early[name] = c
 	}
-	return nil
+	return x, several
 }
 
 // reported finds a request that waits for a report, or has had it: by the location
-// that asked, or without one the only one of its id.
-func (p *pendings) reported(id, route string) *pending {
+// that asked, or without one by its id alone. Of several it must be clear which one
+// is meant: several otherwise.
+func (p *pendings) reported(r *Report) (x *pending, several bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	lists := [][]*pending{p.young.reports[r.ID], p.older.reports[r.ID]}
+	if r.Route != "" {
+		name := completionName(r.ID, r.Route)
+		lists = [][]*pending{p.young.requests[name], p.older.requests[name]}
+	}
+	x, several = meant(&r.by, lists...)
+	if x != nil && x.route.CostReport == 0 {
+		x = nil
+	}
+	return x, several
+}
+
+// forget forgets the requests of a name for which is holds.
+func (p *pendings) forget(name, id string, is func(*pending) bool) {
 	for _, h := range []half{p.young, p.older} {
-		x, ok := h.reports[id]
-		if route != "" {
-			x, ok = h.requests[completionName(id, route)]
-		}
-		if ok && x != nil && x.route.CostReport > 0 {
-			return x
+		drop(h.requests, name, is)
+		drop(h.reports, id, func(x *pending) bool { return completionName(id, x.location) == name && is(x) })
+	}
+}
+
+func drop(lists map[string][]*pending, key string, is func(*pending) bool) {
+	list, ok := lists[key]
+	if !ok {
+		return
+	}
+	if list = slices.DeleteFunc(list, is); len(list) > 0 {
+		lists[key] = list
+	} else {
+		delete(lists, key)
+	}
+}
+
+// meant is the one request among those of a name that is meant.
+func meant(by *asker, lists ...[]*pending) (x *pending, several bool) {
+	for _, list := range lists {
+		for _, o := range list {
+			switch {
+			case !o.asker.is(by):
+			case x != nil:
+				return nil, true
+			default:
+				x = o
+			}
 		}
 	}
-	return nil
+	return x, false
 }
 
 // half is what was remembered in one stretch of time.
 type half struct {
-	requests map[string]*pending // by completionName
-	reports  map[string]*pending // those that want a report, by id; nil when an id has several
+	requests map[string][]*pending // by completionName
+	reports  map[string][]*pending // those that want a report, by id
 }
 
-func newHalf() half { return half{map[string]*pending{}, map[string]*pending{}} }
+func newHalf() half { return half{map[string][]*pending{}, map[string][]*pending{}} }
 
 func (h *half) add(name, id string, x *pending) {
-	h.requests[name] = x
-	if x.route.CostReport == 0 {
-		return
+	h.requests[name] = append(h.requests[name], x)
+	if x.route.CostReport > 0 {
+		h.reports[id] = append(h.reports[id], x)
 	}
-	if _, several := h.reports[id]; several {
-		x = nil
-	}
-	h.reports[id] = x
 }

@@ -46,19 +46,35 @@ type Ask struct {
 	User   string `json:"user,omitempty"`
 	IP     string `json:"ip,omitempty"`
 	Cost   int64  `json:"cost,omitempty"` // units; 0: the route's
-	// Request names what is asked for, once for all tenants and routes: asked again
-	// within a minute it is answered, and not charged, again. Take makes one up.
+	// Request names what is asked for, among what is asked for the same one: asked
+	// again within a minute it is answered, and not charged, again. Take makes one up.
 	Request string `json:"request"`
 }
 
 // Permit is the service's answer.
 type Permit struct {
-	Route, Request string
-	Allowed        bool  // false: see Limit, Reason and Wait
-	Degraded       bool  // nothing was counted: the store was away
-	Cost           int64 // units
-	Limit, Reason  string
-	Wait           time.Duration // until it may fit; 0: waiting cannot help
+	Asked         Ask   // what it answers
+	Allowed       bool  // false: see Limit, Reason and Wait
+	Degraded      bool  // nothing was counted: the store was away
+	Cost          int64 // units
+	Limit, Reason string
+	Wait          time.Duration // until it may fit; 0: waiting cannot help
+}
+
+// ending is what is told of a Permit that was used: what was asked for, and for whom.
+type ending struct {
+	Request string `json:"request"`
+	Route   string `json:"route"`
+	Tenant  string `json:"tenant,omitempty"`
+	Key     string `json:"key,omitempty"`
+	User    string `json:"user,omitempty"`
+	IP      string `json:"ip,omitempty"`
+	Cost    *int64 `json:"cost,omitempty"`
+}
+
+func (p *Permit) end(cost *int64) ending {
+	a := p.Asked
+	return ending{Request: a.Request, Route: a.Route, Tenant: a.Tenant, Key: a.Key, User: a.User, IP: a.IP, Cost: cost}
 }
 
 // answer is the body of the service's answer, or of its problem.
@@ -89,7 +105,7 @@ func (c *Client) Take(ctx context.Context, a Ask) (Permit, error) {
 		return Permit{}, fmt.Errorf("cannot take %q: status %d: %s", a.Route, status, got.Detail)
 	}
 	p := Permit{
-		Route: a.Route, Request: a.Request, Allowed: *got.Allowed, Degraded: got.Degraded,
+		Asked: a, Allowed: *got.Allowed, Degraded: got.Degraded,
 		Cost: got.Cost, Limit: got.Limit, Reason: got.Reason,
 	}
 	// The header has the jitter that keeps those who wait together from coming
@@ -120,12 +136,9 @@ func (c *Client) Await(ctx context.Context, a Ask) (Permit, error) {
 // Release tells that what was let pass has ended. It frees what `concurrency` held,
 // which else comes free when its lease is over.
 func (c *Client) Release(ctx context.Context, p Permit) error {
-	status, _, got, err := c.post(ctx, "/v1/release", struct {
-		Request string `json:"request"`
-		Route   string `json:"route"`
-	}{p.Request, p.Route})
+	status, _, got, err := c.post(ctx, "/v1/release", p.end(nil))
 	if err == nil && status != http.StatusNoContent && status != http.StatusNotFound { // 404: it held nothing
-		err = fmt.Errorf("cannot release %q: status %d: %s", p.Request, status, got.Detail)
+		err = fmt.Errorf("cannot release %q: status %d: %s", p.Asked.Request, status, got.Detail)
 	}
 	return err
 }
@@ -133,13 +146,9 @@ func (c *Client) Release(ctx context.Context, p Permit) error {
 // Report says what it has cost in the end, in units: once, for a route with
 // `cost_from: {report: ...}`.
 func (c *Client) Report(ctx context.Context, p Permit, cost int64) error {
-	status, _, got, err := c.post(ctx, "/v1/cost", struct {
-		Request string `json:"request"`
-		Route   string `json:"route"`
-		Cost    int64  `json:"cost"`
-	}{p.Request, p.Route, cost})
+	status, _, got, err := c.post(ctx, "/v1/cost", p.end(&cost))
 	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("cannot report the cost of %q: status %d: %s", p.Request, status, got.Detail)
+		err = fmt.Errorf("cannot report the cost of %q: status %d: %s", p.Asked.Request, status, got.Detail)
 	}
 	return err
 }

@@ -53,7 +53,7 @@ func TestTakeAgain(t *testing.T) {
 	if err != nil || !p.Allowed || p.Cost != 3 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if a := asked(); len(a) != 2 || a[0].Request == "" || a[0] != a[1] || a[1].Request != p.Request {
+	if a := asked(); len(a) != 2 || a[0].Request == "" || a[0] != a[1] || a[1].Request != p.Asked.Request {
 		t.Errorf("asked %+v, want the same twice", a)
 	}
 }
