@@ -50,6 +50,9 @@ type AdminOptions struct {
 	Audit *Audit
 	// Log gets what changes, and by whom; nil: slog.Default.
 	Log *slog.Logger
+	// Explain tells a request's way, as JSON, with the counters as they are; nil:
+	// nobody does. Its error may be a Mistake.
+	Explain func(ExplainAsked) (any, error)
 }
 
 // Admin is the port for those who watch and run the service. Decisions do not
@@ -87,12 +90,15 @@ func NewAdmin(o AdminOptions) *Admin {
 	a.Handle("POST /-/reload", http.HandlerFunc(a.reload))
 	a.Handle("GET /openapi.yaml", http.HandlerFunc(a.describe))
 	a.operations()
+	if o.Explain != nil {
+		a.Handle("POST "+explainPath, http.HandlerFunc(a.explain))
+	}
 	return a
 }
 
 // Handle adds a handler for a pattern of http.ServeMux, before Serve. GET and
-// HEAD are for those who may read, all other methods for those who may write;
-// Caller tells who it is.
+// HEAD are for those who may read, and so is explainPath; all other methods for
+// those who may write. Caller tells who it is.
 func (a *Admin) Handle(pattern string, h http.Handler) {
 	a.mux.Handle(pattern, h)
 	a.patterns = append(a.patterns, pattern)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -65,6 +66,12 @@ func newOfficeOn(t *testing.T, address string) *office {
 	o.admin = NewAdmin(AdminOptions{
 		Engine: o.site.engine, Reloader: reloader, Registry: NewRegistry(o.site.engine, reloader, "v1"),
 		Tokens: tokens, Store: "memory", Version: "v1", Log: log,
+		Explain: func(q ExplainAsked) (any, error) {
+			if q.URL == "" {
+				return nil, Mistake(errors.New("want a URL"))
+			}
+			return map[string]any{"method": "GET", "url": q.URL, "at": "2026-02-03T00:00:00Z", "steps": []string{}, "status": 200, "denied": false, "headers": map[string]string{}}, nil
+		},
 	})
 	ln, err := Listen(context.Background(), address)
 	if err != nil {
@@ -169,6 +176,10 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 
 	f("a page posts", 401, "POST", "/-/reload", "Origin: http://evil.example", "Content-Type: text/plain")
+	f("a page asks for a way", 401, "POST", "/v1/explain", "Origin: http://evil.example", "Content-Type: text/plain")
+	f("a name that points here asks for a way", 401, "POST", "/v1/explain", "Host: evil.example")
+	f("a way of nothing", 400, "POST", "/v1/explain", bearer(readToken))
+	f("what is like it", 401, "POST", "/v1/explain/")
 	f("posting without a token", 401, "POST", "/-/reload")
 	f("posting with a reader's", 403, "POST", "/-/reload", bearer(readToken))
 	f("posting with a wrong one", 401, "POST", "/-/reload", bearer("guessed"))

@@ -47,7 +47,7 @@ func (g guard) wrap(next http.Handler) http.Handler {
 		}
 		c, problem := g.identify(r)
 		need := RoleRead
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && r.URL.Path != explainPath {
 			need = RoleWrite
 		}
 		switch {

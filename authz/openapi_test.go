@@ -39,7 +39,7 @@ func TestOpenAPIDescribesHandlers(t *testing.T) {
 			switch {
 			case path == "/healthz" || path == "/readyz":
 				want = "open"
-			case method == http.MethodGet:
+			case method == http.MethodGet || path == explainPath:
 				want = "read"
 			}
 			if role != want || (op.Security != nil) != (want == "open") {
@@ -97,6 +97,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 	f(200, "PUT", "/v1/tenants/acme/block", `{"until": "2026-02-04T00:00:00Z", "reason": "r"}`, me)
 	f(200, "GET", "/v1/tenants/acme/usage?ip=192.0.2.1&user=ann", "", me)
 	f(200, "GET", "/v1/tenants", "", me)
+	f(200, "POST", "/v1/explain", `{"url": "/v1/search", "headers": {"X-API-Key": "sk_a"}}`)
 	list := f(200, "GET", "/v1/tenants/acme/grants", "", me)
 	_, id, _ := strings.Cut(list, `"id": "`)
 	id, _, _ = strings.Cut(id, `"`)

@@ -26,6 +26,10 @@ const (
 	maxReply = 64 << 20
 	// tokenVariable is where verbs find their token.
 	tokenVariable = "SLUICE_ADMIN_TOKEN"
+	// adminAddress and adminTokenFile are what serve and the verbs that ask it take
+	// when nobody says otherwise.
+	adminAddress   = "127.0.0.1:9181"
+	adminTokenFile = "sluice.token"
 )
 
 // clientOptions are the flags of verbs that ask a running service.
@@ -36,8 +40,8 @@ type clientOptions struct {
 }
 
 func (o *clientOptions) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.Admin, "admin", "127.0.0.1:9181", "the service's --admin: HOST:PORT, unix:PATH, or https://... through a proxy with TLS")
-	f.StringVar(&o.TokenFile, "token-file", "sluice.token", "where the service on this machine left its token; $"+tokenVariable+" comes first")
+	f.StringVar(&o.Admin, "admin", adminAddress, "the service's --admin: HOST:PORT, unix:PATH, or https://... through a proxy with TLS")
+	f.StringVar(&o.TokenFile, "token-file", adminTokenFile, "where the service on this machine left its token; $"+tokenVariable+" comes first")
 	f.StringVar(&o.Format, "format", "text", "text or json")
 }
 

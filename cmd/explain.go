@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sluice/cmd/trial"
 	"sluice/gen"
@@ -31,7 +32,11 @@ type explainOptions struct {
 	Format  string
 	Nodes   int
 	Geo     geoOptions
+	Live    liveOptions
 }
+
+// someClient is who asks when nobody says.
+const someClient = "203.0.113.1"
 
 func newExplainCmd(e *env) *cobra.Command {
 	var o explainOptions
@@ -42,10 +47,12 @@ func newExplainCmd(e *env) *cobra.Command {
 edge limits, identity, plan, route, cost, each limit with its counter, and the
 answer; also what did not apply, and why. Nothing is asked and nothing is
 counted: the counters are empty before it, --times sends the request so many
-times first.
+times first. With --live the running service tells it, by its own policy and with
+its counters as they are; nothing is charged.
 
     sluice explain policy.yaml -H 'X-API-Key: …' --ip 192.0.2.7 /v1/search?q=x
     sluice explain policy.yaml --key acme-web --times 50 /v1/search
+    sluice explain --live --key acme-web /v1/search
 
 Without a URL, --tenant or --plan: a table of the limits that hold, where each
 number comes from, and what happens when the store is away.
@@ -57,15 +64,18 @@ number comes from, and what happens when the store is away.
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.Live.Asked && len(args) > 1 {
+				return usagef("--live has the service's policy; want a URL alone")
+			}
 			o.Policy, o.URL = explainArgs(args)
-			return runExplain(e, o)
+			return runExplain(e, c.Flags(), o)
 		},
 	}
 	f := c.Flags()
 	f.StringVarP(&o.Method, "request", "X", "GET", "the method")
 	f.StringArrayVarP(&o.Headers, "header", "H", nil, "a header, 'Name: value'; repeatable")
-	f.StringVar(&o.IP, "ip", "203.0.113.1", "the client's address")
+	f.StringVar(&o.IP, "ip", someClient, "the client's address")
 	f.StringVar(&o.Peer, "peer", "", "who connects, when it is not the client: a proxy")
 	f.StringVar(&o.Key, "key", "", "show the credential of the key with this id")
 	f.StringVar(&o.Tenant, "tenant", "", "be somebody of this tenant; without a URL: its limits")
@@ -77,6 +87,7 @@ number comes from, and what happens when the store is away.
 	f.IntVar(&o.Nodes, "instances", 1, "how many instances of the service share the store")
 	f.StringVar(&o.Format, "format", "text", "text or json")
 	o.Geo.flags(f)
+	o.Live.flags(f)
 	return c
 }
 
@@ -92,10 +103,16 @@ func explainArgs(args []string) (policy, target string) {
 	return policyArg(args), ""
 }
 
-func runExplain(e *env, o explainOptions) error {
+func runExplain(e *env, f *pflag.FlagSet, o explainOptions) error {
 	switch {
 	case o.Format != "text" && o.Format != "json":
 		return usagef("--format %q; want text or json", o.Format)
+	case o.Live.Asked:
+		x, err := explainLive(e, f, o)
+		if err != nil {
+			return err
+		}
+		return printExplanation(e, o.Format, x)
 	case o.URL == "" && o.Tenant == "" && o.Plan == "":
 		return usagef("want a URL, such as /v1/search, or --tenant or --plan")
 	case o.URL != "" && o.Plan != "":
@@ -121,11 +138,19 @@ func runExplain(e *env, o explainOptions) error {
 }
 
 func explainRequest(e *env, o explainOptions, c *policies.Compiled) error {
-	x, err := tryRequest(o, c)
+	var opt gen.Options
+	if err := o.Geo.open(&opt); err != nil {
+		return err
+	}
+	x, err := o.try(c, trial.Options{Start: time.Now(), Geo: opt.Geo, Login: true})
 	if err != nil {
 		return err
 	}
-	if o.Format == "json" {
+	return printExplanation(e, o.Format, x)
+}
+
+func printExplanation(e *env, format string, x *trial.Explanation) error {
+	if format == "json" {
 		return writeIndented(e.Out, x)
 	}
 	paint := paintFor(e)
@@ -134,26 +159,23 @@ func explainRequest(e *env, o explainOptions, c *policies.Compiled) error {
 	if len(x.Header) > 0 {
 		lines = append(append(lines, ""), headerLines(x, paint, "    ")...)
 	}
-	_, err = io.WriteString(e.Out, strings.Join(lines, "\n")+"\n")
+	_, err := io.WriteString(e.Out, strings.Join(lines, "\n")+"\n")
 	return err
 }
 
-// tryRequest sends the request through a trial of its own.
-func tryRequest(o explainOptions, c *policies.Compiled) (*trial.Explanation, error) {
-	req, at, err := o.request()
+// try sends the request through a trial of its own.
+func (o *explainOptions) try(c *policies.Compiled, opt trial.Options) (*trial.Explanation, error) {
+	req, err := o.request(opt.Start)
 	if err != nil {
 		return nil, err
 	}
+	opt.Start = req.At
 	who := trial.Who{Key: o.Key, Tenant: o.Tenant, User: o.User}
 	cast, errs := trial.NewCast(c, []trial.Who{who})
 	if errs[0] != nil {
 		return nil, usageError{errs[0]}
 	}
-	var opt gen.Options
-	if err := o.Geo.open(&opt); err != nil {
-		return nil, err
-	}
-	t, err := trial.New(cast.Policy(), trial.Options{Start: at, Geo: opt.Geo, Login: true})
+	t, err := trial.New(cast.Policy(), opt)
 	if err != nil {
 		return nil, err
 	}
@@ -172,19 +194,29 @@ func tryRequest(o explainOptions, c *policies.Compiled) (*trial.Explanation, err
 	return t.Explain(req.Trace), nil
 }
 
-// request reads the request out of the flags.
-func (o *explainOptions) request() (*trial.Request, time.Time, error) {
-	at := time.Now()
+// errHeader does not show the header: its value may be a secret.
+var errHeader = usagef("-H: want 'Name: value'")
+
+// headerOf reads 'Name: value'.
+func headerOf(text string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(text, ":")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	return name, value, ok && name != ""
+}
+
+// request reads the request out of the flags. It comes at a time unless they say
+// another one.
+func (o *explainOptions) request(at time.Time) (*trial.Request, error) {
 	if o.At != "" {
 		var instant policies.Instant
 		if err := instant.UnmarshalText([]byte(o.At)); err != nil {
-			return nil, at, usagef("--at: %w", err)
+			return nil, usagef("--at: %w", err)
 		}
 		at = time.Time(instant)
 	}
 	var target policies.Target
 	if err := target.UnmarshalText([]byte(o.URL)); err != nil {
-		return nil, at, usagef("URL: %w", err)
+		return nil, usagef("URL: %w", err)
 	}
 	host, uri := target.Split()
 	if host == "" {
@@ -194,22 +226,22 @@ func (o *explainOptions) request() (*trial.Request, time.Time, error) {
 	if o.Country != "" {
 		var country policies.Country
 		if err := country.UnmarshalText([]byte(o.Country)); err != nil {
-			return nil, at, usagef("--country: %w", err)
+			return nil, usagef("--country: %w", err)
 		}
 		req.Country = country
 	}
 	for _, h := range o.Headers {
-		name, value, ok := strings.Cut(h, ":")
-		if !ok || strings.TrimSpace(name) == "" {
-			return nil, at, usagef("-H: want 'Name: value'") // the value may be a secret: it is not shown
+		name, value, ok := headerOf(h)
+		if !ok {
+			return nil, errHeader
 		}
-		if name, value = strings.TrimSpace(name), strings.TrimSpace(value); strings.EqualFold(name, "Host") {
+		if strings.EqualFold(name, "Host") {
 			req.Host = value
 			continue
 		}
 		req.Header = append(req.Header, edge.Field{Name: name, Value: value})
 	}
-	return req, at, nil
+	return req, nil
 }
 
 func (o *explainOptions) addresses() (ip, peer netip.Addr, err error) {

@@ -58,9 +58,9 @@ Every flag is also an environment variable: --store is SLUICE_STORE.`,
 	f := c.Flags()
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:9180", "HOST:PORT or unix:PATH")
 	f.StringVar(&o.Datagrams, "datagrams", "127.0.0.1:9182", "HOST:PORT, UDP: where NGINX tells of the ends of requests; empty: nowhere")
-	f.StringVar(&o.Admin.Listen, "admin", "127.0.0.1:9181", "HOST:PORT or unix:PATH of metrics, health, status and reload; empty: none")
+	f.StringVar(&o.Admin.Listen, "admin", adminAddress, "HOST:PORT or unix:PATH of metrics, health, status and reload; empty: none")
 	f.StringVar(&o.Admin.Tokens, "admin-tokens", "", "a file of who may use it: lines NAME read|write SHA256")
-	f.StringVar(&o.Admin.TokenFile, "token-file", "sluice.token", "without --admin-tokens: where a token for this machine's verbs is written")
+	f.StringVar(&o.Admin.TokenFile, "token-file", adminTokenFile, "without --admin-tokens: where a token for this machine's verbs is written")
 	f.StringVar(&o.Admin.Audit, "audit", "", "a file that gets a line for every change that operators make; empty: the log does")
 	f.StringVar(&o.Spool, "spool", "sluice.spool", "a directory for notifications that a webhook did not take yet; made when needed")
 	f.StringVar(&o.Store, "store", "embedded:sluice.db", "embedded:FILE, memory, redis://..., rediss://..., unix://..., redis://h1,h2/?master=NAME or redis+cluster://h1,h2")
@@ -159,7 +159,7 @@ func runServe(e *env, o serveOptions) error {
 	}
 	log.Info("starting", "version", version(), "policy", first.Hash, "store", store.kind)
 	reloader := authz.NewReloader(engine, source.load, log)
-	port, err := startAdmin(o.Admin, source.tokens, authz.AdminOptions{Engine: engine, Reloader: reloader, Store: store.kind, Version: version(), Log: log})
+	port, err := startAdmin(o.Admin, source.tokens, authz.AdminOptions{Engine: engine, Reloader: reloader, Store: store.kind, Version: version(), Log: log, Explain: liveExplainer(engine)})
 	if err != nil {
 		return err
 	}

@@ -123,6 +123,9 @@ func (x *explainer) edge() {
 		}
 		return
 	}
+	if x.trial.live && len(x.o.Location.Edge) > 0 {
+		x.add("edge", "", Told, "each NGINX has counters of its own, which nobody else sees: here they are empty")
+	}
 	refused := false
 	for i := range x.tr.Edge.Rates {
 		x.rate(&x.tr.Edge.Rates[i], &refused)

@@ -27,6 +27,9 @@ type Options struct {
 	// own clock, and then Sleep must let time pass until what it is told.
 	Store limit.Store
 	Sleep func(until time.Time)
+	// Live is an engine of a running service whose counters, tenants and changes the
+	// trial sees as they are now, and leaves so; instead of Store and Deadline.
+	Live *authz.Engine
 	// Deadline is how long a decision may wait for the store; 0: for ever.
 	Deadline time.Duration
 	// Login tells that the site's own authenticator, where the policy has one, refuses
@@ -47,6 +50,7 @@ type Trial struct {
 	store  limit.Store
 	sleep  func(time.Time)
 	login  bool // the policy has an authenticator, which is asked
+	live   bool // counters of the service are those of a running one
 	now    time.Time
 	events events
 	free   *flight
@@ -62,7 +66,11 @@ type Trial struct {
 // cannot enforce the policy.
 func New(c *policies.Compiled, o Options) (*Trial, error) {
 	t := newTrial(c, edge.New(c, o.Geo), o)
-	t.engine = authz.New(t.store, t.engineOptions(o))
+	if t.live = o.Live != nil; t.live {
+		t.engine = o.Live.Onlooker(t.engineOptions(o))
+	} else {
+		t.engine = authz.New(t.store, t.engineOptions(o))
+	}
 	if err := t.engine.Swap(c); err != nil {
 		return nil, err
 	}
