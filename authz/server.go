@@ -93,51 +93,13 @@ func Serve(ctx context.Context, e *Engine, o ServeOptions) error {
 		return fmt.Errorf("cannot serve on %q: %w", ln.Addr(), err)
 	case <-ctx.Done():
 	}
-	return stop(server, failed, e, o.Grace, log)
-}
-
-// stop ends the server within the grace period. accepted tells when it accepts no more.
-func stop(server *fasthttp.Server, accepted <-chan error, e *Engine, grace time.Duration, log *slog.Logger) error {
-	if grace <= 0 {
-		grace = defaultGrace
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	err := shutdown(ctx, server, accepted)
-	// The server counts its listener, which is closed by now, as one less.
-	log.Info("stopped", "cut_off", max(0, server.GetOpenConnectionsCount()), "decisions", e.Counters())
-	if err != nil {
-		return fmt.Errorf("cannot answer everything within %s: %w", grace, err)
-	}
-	return nil
-}
-
-// shutdown waits until everything is answered. The server itself looks every 100 ms
-// only; whoever restarts the service has questions waiting meanwhile, and NGINX waits
-// 200 ms for each.
-func shutdown(ctx context.Context, server *fasthttp.Server, accepted <-chan error) error {
-	ended := make(chan error, 1)
-	go func() { ended <- server.ShutdownWithContext(ctx) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-accepted:
-	}
-	ticker := time.NewTicker(2 * time.Millisecond)
-	defer ticker.Stop()
-	for server.GetOpenConnectionsCount() > 0 {
-		select {
-		case err := <-ended:
-			return err
-		case <-ticker.C:
-		}
-	}
-	return nil
+	return h.farewell(server, ln, failed, o.Grace, log)
 }
 
 func newServer(h *handler, log *slog.Logger) *fasthttp.Server {
 	return &fasthttp.Server{
 		Handler:                      h.serve,
+		ConnState:                    h.connected,
 		HeaderReceived:               dropBody,
 		ReadBufferSize:               maxHead,
 		WriteBufferSize:              4 << 10,
@@ -178,6 +140,18 @@ type handler struct {
 	denials   *denialLog
 	exchanges sync.Pool // of *exchange
 	held      atomic.Int64
+	conns     atomic.Int64 // that are open
+	leaving   atomic.Bool  // each answer is its connection's last
+}
+
+// connected counts connections.
+func (h *handler) connected(_ net.Conn, state fasthttp.ConnState) {
+	switch state {
+	case fasthttp.StateNew:
+		h.conns.Add(1)
+	case fasthttp.StateClosed, fasthttp.StateHijacked:
+		h.conns.Add(-1)
+	}
 }
 
 // exchange is one question and its answer; it is used again and again.
@@ -191,6 +165,9 @@ func newHandler(e *Engine, denials *denialLog) *handler {
 }
 
 func (h *handler) serve(ctx *fasthttp.RequestCtx) {
+	if h.leaving.Load() {
+		ctx.Response.SetConnectionClose()
+	}
 	if bytes.HasPrefix(ctx.Request.Header.RequestURI(), []byte(appPrefix)) {
 		h.app(ctx)
 		return

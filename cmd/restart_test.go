@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sluice/gen/gentest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,95 +16,6 @@ import (
 	"testing"
 	"time"
 )
-
-// manager is what systemd is to a service: it keeps the sockets.
-type manager struct {
-	files  []*os.File
-	names  []string
-	notify *net.UnixConn
-	listen string
-}
-
-func newManager(t *testing.T) *manager {
-	t.Helper()
-	m := &manager{}
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.listen = tcp.Addr().String()
-	m.keep(t, "sluice.socket", tcp.(*net.TCPListener))
-	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.keep(t, "sluice.socket", udp)
-	path := filepath.Join(t.TempDir(), "notify")
-	m.notify, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.notify.Close() })
-	return m
-}
-
-// keep keeps a socket in a file of its own.
-func (m *manager) keep(t *testing.T, name string, socket interface {
-	File() (*os.File, error)
-	Close() error
-}) {
-	t.Helper()
-	f, err := socket.File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Else closing it would remove the file of a unix socket.
-	if unix, ok := socket.(*net.UnixListener); ok {
-		unix.SetUnlinkOnClose(false)
-	}
-	socket.Close()
-	t.Cleanup(func() { f.Close() })
-	m.files, m.names = append(m.files, f), append(m.names, name)
-}
-
-// command is a service as the manager starts it: LISTEN_PID is its own number.
-func (m *manager) command(args ...string) *exec.Cmd {
-	cmd := exec.Command("/bin/sh", append([]string{"-c", `LISTEN_PID=$$ exec sluice serve "$@"`, "sluice"}, args...)...)
-	cmd.ExtraFiles = m.files
-	cmd.Env = append(os.Environ(), fmt.Sprintf("LISTEN_FDS=%d", len(m.files)), "LISTEN_FDNAMES="+strings.Join(m.names, ":"))
-	if m.notify != nil {
-		cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+m.notify.LocalAddr().String())
-	}
-	return cmd
-}
-
-// start starts the service and waits until it says that it is ready.
-func (m *manager) start(t *testing.T, args ...string) *service {
-	t.Helper()
-	cmd := m.command(args...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s := &service{cmd: cmd, log: follow(stderr), addr: m.listen}
-	t.Cleanup(s.stop)
-	m.await(t, s, "READY=1")
-	return s
-}
-
-// await waits for what the service tells its manager.
-func (m *manager) await(t *testing.T, s *service, want string) {
-	t.Helper()
-	buf := make([]byte, 256)
-	_ = m.notify.SetReadDeadline(time.Now().Add(20 * time.Second))
-	n, err := m.notify.Read(buf)
-	if err != nil || string(buf[:n]) != want {
-		t.Fatalf("the manager hears %q, %v; want %q; the log:\n%s", buf[:n], err, want, s.log.text())
-	}
-}
 
 const restartPolicy = `version: 1
 limits:
@@ -175,6 +87,121 @@ func TestRestartLosesNothing(t *testing.T) {
 	if bad.Load() > 0 {
 		t.Errorf("%d of %d requests got no good answer", bad.Load(), asked.Load())
 	}
+}
+
+const restartSite = `version: 1
+client_ip: {trusted_proxies: [127.0.0.1], header: X-Forwarded-For}
+limits:
+  all: {per: global, quota: 1000000000/month, accounting: soft}
+routes:
+  - {name: paid, match: {prefix: /paid}, on_store_down: closed, limits: {sold: {per: global, quota: 300/month}}}
+  - {name: busy, match: {prefix: /busy}, limits: {speed: {per: global, rate: 1/d, burst: 300}}}
+  - {name: rest, match: {prefix: /}}
+`
+
+const restartNGINX = `user root; worker_processes 2; pid nginx.pid; error_log error.log warn;
+events { worker_connections 1024; }
+http {
+  client_body_temp_path temp_body; proxy_temp_path temp_proxy; fastcgi_temp_path temp_fastcgi; uwsgi_temp_path temp_uwsgi; scgi_temp_path temp_scgi;
+  access_log off;
+  include sluice/real_ip.conf;
+  include sluice/http.conf;
+  upstream app { server APP; keepalive 8; }
+  server {
+    listen HTTP;
+    include sluice/server.conf;
+    location /paid { include sluice/routes/paid.conf; proxy_pass http://app; }
+    location /busy { include sluice/routes/busy.conf; proxy_pass http://app; }
+    location /     { include sluice/routes/rest.conf; proxy_pass http://app; }
+  }
+}
+`
+
+// Five restarts under load behind a real NGINX, over TCP and over a unix socket: no
+// client notices, nothing that was sold is forgotten or sold twice, and what was
+// counted in memory of buckets is no more than that.
+func TestRestartBehindNGINX(t *testing.T) {
+	for name, socket := range map[string]func(*testing.T) net.Listener{
+		"tcp": func(t *testing.T) net.Listener { return listenOn(t, "tcp", "127.0.0.1:0") },
+		"unix": func(t *testing.T) net.Listener {
+			path := filepath.Join(t.TempDir(), "s")
+			ln := listenOn(t, "unix", path)
+			if err := os.Chmod(path, 0o660); err != nil {
+				t.Fatal(err)
+			}
+			return ln
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			policy := filepath.Join(dir, "policy.yaml")
+			write(t, policy, restartSite)
+			m := newManagerOn(t, socket(t))
+			args := []string{policy, "--store", "embedded:" + filepath.Join(dir, "sluice.db"), "--admin", ""}
+			s := m.start(t, args...)
+			front := m.nginx(t, dir, policy)
+
+			// 900 questions of each kind while it restarts: 300 of two kinds may pass.
+			var passed [3]atomic.Int64
+			var asked atomic.Int64
+			var load sync.WaitGroup
+			for client := range 9 {
+				load.Go(func() {
+					c := &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second}
+					defer c.CloseIdleConnections()
+					kind := client % 3
+					for range 300 {
+						asked.Add(1)
+						a := ask(t, c, http.MethodGet, front+[]string{"/paid", "/busy", "/"}[kind])
+						switch {
+						case a.header.Get("X-Sluice-Degraded") != "":
+							t.Errorf("kind %d: the service was away", kind)
+						case a.status == 200:
+							passed[kind].Add(1)
+						case kind == 0 && a.status == 402, kind == 1 && a.status == 429:
+						default:
+							t.Errorf("kind %d: status %d", kind, a.status)
+						}
+					}
+				})
+			}
+			for i := range 5 {
+				for asked.Load() < int64(200+400*i) {
+					time.Sleep(time.Millisecond)
+				}
+				_ = s.cmd.Process.Signal(syscall.SIGTERM)
+				m.await(t, s, "STOPPING=1")
+				if err := s.wait(); err != nil {
+					t.Errorf("it ended with %v:\n%s", err, s.log.text())
+				}
+				s = m.start(t, args...)
+			}
+			load.Wait()
+			if n := passed[0].Load(); n != 300 {
+				t.Errorf("%d were sold; want 300", n)
+			}
+			// A bucket is in memory alone: each process may let one pass.
+			if n := passed[1].Load(); n < 300 || n > 900 {
+				t.Errorf("%d of a bucket of 300 in six processes", n)
+			}
+			if n := passed[2].Load(); n != 900 {
+				t.Errorf("%d of 900 without a limit passed", n)
+			}
+		})
+	}
+}
+
+// nginx starts one that asks the manager's socket.
+func (m *manager) nginx(t *testing.T, dir, policy string) (url string) {
+	t.Helper()
+	run(t, "render", policy, "--out", dir, "--cache-dir", gentest.CacheDir(t), "--authz", m.listen)
+	file := filepath.Join(dir, "sluice/ask.conf")
+	fill(t, file, file, "200ms", "10s") // see startStack
+	addr := gentest.FreePort(t)
+	write(t, filepath.Join(dir, "nginx.conf"), strings.NewReplacer("HTTP", addr, "APP", startApp(t).addr).Replace(restartNGINX))
+	gentest.Start(t, dir, "nginx.conf", addr)
+	return "http://" + addr
 }
 
 // A file has one service; the second one says so, and the first goes on.
