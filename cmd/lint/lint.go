@@ -27,6 +27,7 @@ func Run(site *nginxconf.Site, o Options) policies.Diagnostics {
 	c.injections()
 	c.zones()
 	c.addresses()
+	c.certificates()
 	c.httpSettings()
 	for _, s := range c.servers {
 		if !s.watched {

@@ -43,6 +43,7 @@ func Rules() []policies.Rule {
 		{ID: "real-ip-missing", Says: "All clients of a proxy share a counter."},
 		{ID: "real-ip-wide", Says: "Everybody may name the client's address."},
 		{ID: "real-ip-twice", Says: "Two places say who may name the client."},
+		{ID: "unverified-cert", Says: "Clients are known by certificates that nobody asks for."},
 		{ID: "underscores", Says: "Two headers are one variable."},
 		{ID: "log-leak", Says: "A log holds credentials."},
 		{ID: "uri-injection", Says: "A decoded path becomes part of a header."},
