@@ -204,7 +204,7 @@ func (a *Admin) status(w http.ResponseWriter, _ *http.Request) {
 		Version: a.Version, Started: a.started.UTC(), Uptime: int64(now.Sub(a.started) / time.Second),
 		Ready: a.isReady(), Policy: a.Engine.policyStatus(), Reload: a.Reloader.report(),
 		Skew: a.Engine.skewStatus(), Store: a.Engine.storeStatus(a.Store, now),
-		Forward: a.Engine.forwardStatus(), Listeners: listeners, Panics: a.Engine.counters.panics.Load(),
+		Forward: a.Engine.forwardStatus(), Databases: a.Engine.databases(), Listeners: listeners, Panics: a.Engine.counters.panics.Load(),
 	})
 }
 

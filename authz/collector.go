@@ -37,6 +37,7 @@ type engineCollector struct {
 	requests, decisions, limited, wouldDeny, remaining   *prometheus.Desc
 	seconds, tokens, storeErrors, degraded, skew, panics *prometheus.Desc
 	policy, since, recalled, breaker, breakerOpened      *prometheus.Desc
+	built                                                *prometheus.Desc
 }
 
 func newEngineCollector(e *Engine) *engineCollector {
@@ -60,6 +61,7 @@ func newEngineCollector(e *Engine) *engineCollector {
 		panics:        desc("panics_total", "Decisions that a mistake in this program left to the fail mode."),
 		policy:        desc("policy_info", "The policy in force, by its hash; always 1.", "hash", "mode"),
 		recalled:      desc("answers_recalled_total", "Answers given again without asking the store: to a visit that had its answer, or while a refusal is fresh.", "kind"),
+		built:         desc("geo_database_built_timestamp_seconds", "When a database that says where clients are was built.", "database"),
 		since:         desc("policy_loaded_timestamp_seconds", "When the policy in force was put in force."),
 	}
 }
@@ -68,7 +70,7 @@ func newEngineCollector(e *Engine) *engineCollector {
 func (c *engineCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.requests, c.decisions, c.limited, c.wouldDeny, c.remaining, c.seconds,
-		c.tokens, c.storeErrors, c.degraded, c.skew, c.panics, c.policy, c.since, c.recalled, c.breaker, c.breakerOpened,
+		c.tokens, c.storeErrors, c.degraded, c.skew, c.panics, c.policy, c.since, c.recalled, c.breaker, c.breakerOpened, c.built,
 	} {
 		ch <- d
 	}
@@ -156,6 +158,9 @@ func (c *engineCollector) collectEngine(ch chan<- prometheus.Metric, now time.Ti
 	if b := c.engine.breaker; b != nil {
 		gauge(ch, c.breaker, float64(b.State()))
 		counter(ch, c.breakerOpened, b.Opened())
+	}
+	for _, db := range c.engine.databases() {
+		gauge(ch, c.built, seconds(db.Built), db.Knows)
 	}
 	if b := c.engine.state.Load(); b != nil {
 		gauge(ch, c.policy, 1, b.policy.Hash, string(b.policy.Mode))

@@ -18,6 +18,7 @@ type Status struct {
 	Skew      SkewStatus        `json:"skew"`
 	Store     StoreStatus       `json:"store"`
 	Forward   ForwardStatus     `json:"forward_auth"`
+	Databases []DatabaseStatus  `json:"databases"` // never nil
 	Listeners map[string]string `json:"listeners"`
 	Panics    uint64            `json:"panics"`
 }
@@ -30,6 +31,25 @@ type PolicyStatus struct {
 	Routes  int           `json:"routes"`
 	Plans   int           `json:"plans"`
 	Tenants int           `json:"tenants"`
+}
+
+// DatabaseStatus says which database tells where clients are.
+type DatabaseStatus struct {
+	Knows string    `json:"knows"` // country or asn
+	Type  string    `json:"type"`  // as it says itself, such as GeoLite2-Country
+	Built time.Time `json:"built"`
+}
+
+// databases are those in force.
+func (e *Engine) databases() []DatabaseStatus {
+	out, t := []DatabaseStatus{}, e.Tables()
+	if t.Countries != nil {
+		out = append(out, DatabaseStatus{"country", t.Countries.Type, t.Countries.Built})
+	}
+	if t.ASNs != nil {
+		out = append(out, DatabaseStatus{"asn", t.ASNs.Type, t.ASNs.Built})
+	}
+	return out
 }
 
 // ReloadReport says how reloading goes. Error and its findings are those of the

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"sluice/geo/geotest"
 	"strings"
 	"testing"
 )
@@ -34,7 +35,12 @@ func shownMetrics(t *testing.T) (names map[string]bool, text string) {
 		"routes: [", "routes: [{name: small, match: {prefix: /small}, limits: {small: {per: ip, rate: 1/h, burst: 1}}}, ",
 	).Replace(adminPolicy))
 	write(t, filepath.Join(dir, "tenants/a.yaml"), "[{id: acme, plan: free, keys: [{id: k, sha256: 7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed}]}]\n")
-	s := serveIn(t, dir, "--tenants", "redis://127.0.0.1:1") // which nobody needs
+	db := geotest.Bytes(t, geotest.Options{Type: "GeoLite2-Country"}, geotest.Networks{"9.0.0.0/8": geotest.Country(geotest.MaxMind, "DE", "EU")})
+	write(t, filepath.Join(dir, "country.mmdb"), string(db))
+	s := serveIn(t, dir, "--country-db", "country.mmdb", "--tenants", "redis://127.0.0.1:1") // whose Redis nobody needs
+	if st := s.status(t); len(st.Databases) != 1 || st.Databases[0].Knows != "country" || st.Databases[0].Type != "GeoLite2-Country" || st.Databases[0].Built.IsZero() {
+		t.Errorf("databases: %+v", st.Databases)
+	}
 	for range 3 {
 		ask(t, http.DefaultClient, "GET", "http://"+s.addr+"/_sluice/open/small", "X-API-Key", "one", "X-Sluice-Ip", "192.0.2.1")
 	}
