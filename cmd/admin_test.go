@@ -36,8 +36,14 @@ func adminSite(t *testing.T) (dir, policy string) {
 // serveIn starts a service in a directory, where it leaves its token.
 func serveIn(t *testing.T, dir string, args ...string) *service {
 	t.Helper()
+	return serveWith(t, dir, nil, args...)
+}
+
+// serveWith is serveIn with more variables.
+func serveWith(t *testing.T, dir string, env []string, args ...string) *service {
+	t.Helper()
 	cmd := exec.Command("sluice", append([]string{"serve", "policy.yaml", "--listen", "127.0.0.1:0", "--store", "memory", "--datagrams", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,8 +35,11 @@ const (
 )
 
 const plantedPolicy = `version: 1
+client_ip: {trusted_proxies: [127.0.0.1], header: X-Forwarded-For}
+notifications: [{webhook: "HOOK", secret_env: HOOK_SECRET}]
 identity:
   sources:
+    - client_cert: {}
     - api_key: {header: X-API-Key}
     - api_key: {query: api_key}
     - api_key: {cookie: session}
@@ -47,7 +52,7 @@ plans:
     limits:
       speed: {per: key, rate: 1/h, burst: 2}
       people: {per: user, rate: 1/h, burst: 3}
-      sold: {per: tenant, quota: 5/month}
+      sold: {per: tenant, quota: 5/month, notify: [50, 100]}
       again: {per: key, retries: 2/m}
 limits:
   by_header: {per: {header: X-API-Key}, rate: 1/h, burst: 4}
@@ -69,27 +74,29 @@ func TestSecretsNowhere(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			hash := sha256.Sum256([]byte(plantedKey))
-			write(t, filepath.Join(dir, "policy.yaml"), strings.Replace(plantedPolicy, "HASH", fmt.Sprintf("%x", hash), 1))
 			signer := base64.RawURLEncoding.EncodeToString([]byte(plantedSigner))
 			write(t, filepath.Join(dir, "jwks.json"), `{"keys":[{"kty":"oct","kid":"one","alg":"HS256","k":"`+signer+`"}]}`)
 			p := &planted{dir: dir, out: map[string]string{}}
+			write(t, filepath.Join(dir, "policy.yaml"), strings.NewReplacer("HASH", fmt.Sprintf("%x", hash), "HOOK\"", p.hook(t)+"\"").Replace(plantedPolicy))
 			url := "embedded:sluice.db"
 			if store == "redis" {
 				p.redis = limittest.StartServer(t, "--requirepass", plantedPassword, "--rdbcompression", "no")
 				url = "redis://:" + plantedPassword + "@" + p.redis.Addr
 			}
-			p.service = serveIn(t, dir, "--store", url)
+			p.service = serveWith(t, dir, []string{"HOOK_SECRET=" + plantedSecret}, "--store", url, "--tenants", "redis://:"+plantedRefused+"@127.0.0.1:1")
 			token, err := os.ReadFile(filepath.Join(dir, "sluice.token"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			p.admits = strings.TrimSpace(string(token))
-			p.secrets = []string{
+			p.secrets = append(p.secrets, []string{
 				plantedKey, plantedWrong, plantedQuery, plantedCookie, plantedIdem, plantedUser, plantedAdmin, plantedPassword, plantedSigner, signer,
 				p.admits,
-			}
+			}...)
 			p.askAll(t)
 			p.operate(t)
+			p.apps(t)
+			p.verbs(t)
 			p.state(t)
 			p.crash(t)
 			p.search(t)
@@ -213,20 +220,19 @@ func (p *planted) crash(t *testing.T) {
 		t.Fatal("there is no dump of goroutines")
 	}
 	p.out["log"] = p.log.text()
-	entries, err := os.ReadDir(p.dir)
+	err := filepath.WalkDir(p.dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir(), slices.Contains([]string{"policy.yaml", "jwks.json", "sluice.token"}, e.Name()): // what is there to be secret
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		p.out[strings.TrimPrefix(path, p.dir+"/")] = string(data)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, e := range entries {
-		switch e.Name() {
-		case "policy.yaml", "jwks.json", "sluice.token": // what is there to be secret
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(p.dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.out[e.Name()] = string(data)
 	}
 }
 

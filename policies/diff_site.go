@@ -50,18 +50,18 @@ func (d *differ) notifications() {
 		o, ok := was[n.Webhook]
 		delete(was, n.Webhook)
 		if !ok {
-			d.note(ScopeNotifications, string(n.Webhook), "", path, nil, EffectAdded)
+			d.note(ScopeNotifications, n.Webhook.Shown(), "", path, nil, EffectAdded)
 			continue
 		}
 		var f diffFields
 		f.value("secret_env", string(o.SecretEnv), string(n.SecretEnv), EffectChanged)
 		if len(f) > 0 {
-			d.note(ScopeNotifications, string(n.Webhook), "", path, f)
+			d.note(ScopeNotifications, n.Webhook.Shown(), "", path, f)
 		}
 	}
 	for i, o := range d.old.Notifications {
 		if _, gone := was[o.Webhook]; gone {
-			d.note(ScopeNotifications, string(o.Webhook), "", elem("notifications", i), nil, EffectRemoved)
+			d.note(ScopeNotifications, o.Webhook.Shown(), "", elem("notifications", i), nil, EffectRemoved)
 		}
 	}
 }

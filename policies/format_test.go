@@ -36,7 +36,7 @@ func TestFormat(t *testing.T) {
 			for _, d := range found {
 				got += d.String() + "\n"
 			}
-			if *updateYAML {
+			if *update {
 				setFile(ar, "out.yaml", got)
 				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
 					t.Fatal(err)

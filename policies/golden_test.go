@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-var updateYAML = flag.Bool("update-yaml", false, "rewrite the findings in testdata/yaml")
+var update = flag.Bool("update", false, "rewrite the findings in testdata")
 
 // TestFindings reads the policies of testdata/yaml and compares what is found
 // with what stands beside them. Each case is named for what somebody wrote.
@@ -31,7 +31,7 @@ func TestFindings(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := findingsOf(ar)
-			if *updateYAML {
+			if *update {
 				setFile(ar, "findings", got)
 				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
 					t.Fatal(err)

@@ -66,7 +66,7 @@ func TestScalars(t *testing.T) {
 				line = strings.TrimSuffix(line, "\n")
 				fmt.Fprintf(&out, "%s  =>  %s\n", line, readScalar(fresh(), line))
 			}
-			if *updateYAML {
+			if *update {
 				setFile(ar, "results", out.String())
 				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
 					t.Fatal(err)

@@ -119,6 +119,17 @@ func (u *URL) UnmarshalText(text []byte) error {
 
 func (u URL) String() string { return string(u) }
 
+// Shown is the URL for people to see: whoever knows the path of a webhook may often
+// post to it, so there is only the host of it.
+func (u URL) Shown() string {
+	scheme, rest, _ := strings.Cut(string(u), "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 || rest[end:] == "/" {
+		return string(u)
+	}
+	return scheme + "://" + rest[:end] + "/…"
+}
+
 // UnmarshalText reads a time zone.
 func (z *Timezone) UnmarshalText(text []byte) error {
 	s := string(text)

@@ -1,7 +1,6 @@
 package policies
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -15,8 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 )
-
-var updateValidate = flag.Bool("update-validate", false, "rewrite the findings in testdata/validate")
 
 // TestValidate holds each rule against a policy that breaks it, in a file of
 // the rule's name.
@@ -51,7 +48,7 @@ func golden(t *testing.T, dir string, find func(*Policy, Diagnostics) Diagnostic
 			if out.Len() == 0 {
 				out.WriteString("none\n")
 			}
-			if *updateValidate {
+			if *update {
 				setFile(ar, "findings", out.String())
 				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
 					t.Fatal(err)

@@ -48,7 +48,7 @@ func structured(d Dialect) bool { return d == DialectRateLimit || d == DialectRa
 
 func (f *findings) overHTTPS(path string, url URL) {
 	if strings.HasPrefix(strings.ToLower(string(url)), "http://") {
-		f.warnf(path, rulePlainHTTP, "%s goes over the wire for anybody to read and change; want https", url)
+		f.warnf(path, rulePlainHTTP, "%s goes over the wire for anybody to read and change; want https", url.Shown())
 	}
 }
 
