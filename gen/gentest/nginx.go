@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -142,15 +144,21 @@ func Test(ctx context.Context, t testing.TB, dir, conf string) error {
 	return nil
 }
 
-// FreePort is an address on loopback that nobody listens on.
+// FreePort is an address on loopback that nobody listens on: below the ports that
+// Linux gives to outgoing connections (from 32768 on), one of which could take it
+// before nginx does.
 func FreePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("cannot find a free port: %v", err)
+	var err error
+	for range 100 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(10_000)))); err == nil {
+			_ = l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	t.Fatalf("cannot find a free port: %v", err)
+	return ""
 }
 
 // WriteFiles writes files below a directory.

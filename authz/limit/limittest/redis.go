@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -142,23 +143,20 @@ func awaitRedis(addr string, pid int, gone <-chan struct{}) error {
 }
 
 // freeAddr is an address nobody listens on now. A cluster's node listens 10000
-// ports above it, too.
+// ports above it, too. Both are below the ports that Linux gives to outgoing
+// connections (from 32768 on), one of which could take them while a server restarts.
 func freeAddr() (string, error) {
 	var err error
 	for range 100 {
-		var l net.Listener
-		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			return "", err
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		_ = l.Close()
-		if port > 55_000 {
+		port := 20_000 + rand.IntN(2500)
+		var l, bus net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err != nil {
 			continue
 		}
-		var bus net.Listener
+		_ = l.Close()
 		if bus, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+10_000))); err == nil {
 			_ = bus.Close()
-			return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
+			return l.Addr().String(), nil
 		}
 	}
 	return "", fmt.Errorf("no free port: %w", err)
