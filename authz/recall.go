@@ -47,13 +47,23 @@ type said struct {
 // recalled is an entry of a recall. It holds no pointers, so that the collector
 // does not look at it.
 type recalled struct {
-	key     [2]uint64
-	at      int64 // nanoseconds since the recall was made
-	until   int64
+	key     uint64 // the rest of it
+	until   int64  // nanoseconds since the recall was made
 	epoch   uint32
-	pending bool
+	pending bool // somebody is about to find out; there is no said yet
 	said    said
 }
+
+// mark is a part of an entry's key, and when it was made: nanoseconds since one before
+// the recall was; 0 for none.
+type mark struct {
+	key uint64
+	at  int64
+}
+
+// place are the marks of entries that a key may have: a line of the processor's
+// cache, and all that most look-ups read.
+type place [recallWays]mark
 
 // recall remembers answers for a moment, in a table of fixed size: what comes
 // later takes the place of the oldest of a few. A key is 128 bits of keyed
@@ -62,7 +72,8 @@ type recall struct {
 	born    time.Time
 	seeds   [2]maphash.Seed
 	epoch   atomic.Uint32
-	entries []recalled
+	places  []place
+	entries []recalled // recallWays for each place
 	locks   [recallLocks]struct {
 		sync.Mutex
 		_ [56]byte // each on a line of its own
@@ -70,7 +81,10 @@ type recall struct {
 }
 
 func newRecall(size int, born time.Time) *recall {
-	return &recall{born: born, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, entries: make([]recalled, size)}
+	return &recall{
+		born: born, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		places: make([]place, size/recallWays), entries: make([]recalled, size),
+	}
 }
 
 func (r *recall) key(text []byte) [2]uint64 {
@@ -80,80 +94,95 @@ func (r *recall) key(text []byte) [2]uint64 {
 // clear forgets everything.
 func (r *recall) clear() { r.epoch.Add(1) }
 
-// place are the entries that a key may have, locked.
-func (r *recall) place(key [2]uint64) (ways []recalled, unlock *sync.Mutex) {
-	n := len(r.entries) / recallWays
-	i := int(key[0] % uint64(n))
-	lock := &r.locks[i%recallLocks].Mutex
-	lock.Lock()
-	return r.entries[i*recallWays : (i+1)*recallWays], lock
+// slot is where a key has its entry, or would have it: locked until unlock.
+type slot struct {
+	mark  *mark
+	entry *recalled
+	lock  *sync.Mutex
+	known bool // the entry is the key's, and counts
 }
 
-// find is a key's entry that counts at a time, or the one that a new entry would
-// take the place of.
-func (r *recall) find(ways []recalled, key [2]uint64, now int64) (e *recalled, known bool) {
-	epoch := r.epoch.Load()
-	oldest := &ways[0]
-	for i := range ways {
-		w := &ways[i]
-		counts := w.until > now && w.epoch == epoch && (!w.pending || now-w.at < int64(pendingVisit))
-		if counts && w.key == key {
-			return w, true
+func (s *slot) unlock() { s.lock.Unlock() }
+
+// find is the slot of a key at a time.
+func (r *recall) find(key [2]uint64, now int64) slot {
+	at := int(key[0] % uint64(len(r.places)))
+	marks := &r.places[at]
+	s := slot{lock: &r.locks[at%recallLocks].Mutex}
+	s.lock.Lock()
+	oldest := 0
+	for i := range marks {
+		if marks[i].key == key[0] && marks[i].at != 0 {
+			e := &r.entries[at*recallWays+i]
+			if e.key == key[1] {
+				s.mark, s.entry = &marks[i], e
+				s.known = e.until > now && e.epoch == r.epoch.Load()
+				return s
+			}
 		}
-		if !counts {
-			w.until = 0
-		}
-		if w.until < oldest.until || w.until == oldest.until && w.at < oldest.at {
-			oldest = w
+		if marks[i].at < marks[oldest].at {
+			oldest = i
 		}
 	}
-	return oldest, false
+	s.mark, s.entry = &marks[oldest], &r.entries[at*recallWays+oldest]
+	return s
+}
+
+// set makes the slot's entry one of a key from now on. What was said stays to be set.
+func (s *slot) set(r *recall, key [2]uint64, now int64, how time.Duration, pending bool) {
+	s.mark.key, s.mark.at = key[0], now+1
+	s.entry.key, s.entry.until, s.entry.epoch, s.entry.pending = key[1], now+int64(how), r.epoch.Load(), pending
+}
+
+// told is what the entry says, and how long ago it was said.
+func (s *slot) told(now int64) (said, time.Duration) {
+	return s.entry.said, max(0, time.Duration(now+1-s.mark.at))
 }
 
 // get is what was said under a key, and how long ago.
-func (r *recall) get(key [2]uint64, at time.Time) (s said, age time.Duration, ok bool) {
+func (r *recall) get(key [2]uint64, at time.Time) (what said, age time.Duration, ok bool) {
 	now := int64(at.Sub(r.born))
-	ways, lock := r.place(key)
-	defer lock.Unlock()
-	e, known := r.find(ways, key, now)
-	if !known || e.pending {
+	s := r.find(key, now)
+	defer s.unlock()
+	if !s.known || s.entry.pending {
 		return said{}, 0, false
 	}
-	return e.said, max(0, time.Duration(now-e.at)), true
+	what, age = s.told(now)
+	return what, age, true
 }
 
 // put remembers what was said, for some time.
-func (r *recall) put(key [2]uint64, at time.Time, how time.Duration, s said) {
+func (r *recall) put(key [2]uint64, at time.Time, how time.Duration, what said) {
 	now := int64(at.Sub(r.born))
-	ways, lock := r.place(key)
-	defer lock.Unlock()
-	e, _ := r.find(ways, key, now)
-	*e = recalled{key: key, at: now, until: now + int64(how), epoch: r.epoch.Load(), said: s}
+	s := r.find(key, now)
+	defer s.unlock()
+	s.set(r, key, now, how, false)
+	s.entry.said = what
 }
 
 // claim is what was said under a key, or takes the key for one who is about to
 // find out. busy: somebody else is about to.
-func (r *recall) claim(key [2]uint64, at time.Time) (s said, age time.Duration, known, busy bool) {
+func (r *recall) claim(key [2]uint64, at time.Time) (what said, age time.Duration, known, busy bool) {
 	now := int64(at.Sub(r.born))
-	ways, lock := r.place(key)
-	defer lock.Unlock()
-	e, known := r.find(ways, key, now)
+	s := r.find(key, now)
+	defer s.unlock()
 	switch {
-	case !known:
-		*e = recalled{key: key, at: now, until: now + int64(pendingVisit), epoch: r.epoch.Load(), pending: true}
+	case !s.known:
+		s.set(r, key, now, pendingVisit, true)
 		return said{}, 0, false, false
-	case e.pending:
+	case s.entry.pending:
 		return said{}, 0, false, true
 	}
-	return e.said, max(0, time.Duration(now-e.at)), true, false
+	what, age = s.told(now)
+	return what, age, true, false
 }
 
 // drop forgets a key.
 func (r *recall) drop(key [2]uint64, at time.Time) {
-	ways, lock := r.place(key)
-	defer lock.Unlock()
-	if e, known := r.find(ways, key, int64(at.Sub(r.born))); known {
-		e.until = 0
+	s := r.find(key, int64(at.Sub(r.born)))
+	defer s.unlock()
+	if s.known {
+		s.mark.at = 0
 	}
 }
 
