@@ -100,11 +100,11 @@ func (l *peerListener) Accept() (net.Conn, error) {
 		}
 		tcp, ok := conn.RemoteAddr().(*net.TCPAddr)
 		if !ok { // a unix socket: its mode has decided
-			return conn, nil
+			return &lazyConn{Conn: conn}, nil
 		}
 		addr := tcp.AddrPort().Addr().Unmap().WithZone("")
 		if l.admits(addr) {
-			return conn, nil
+			return &lazyConn{Conn: conn}, nil
 		}
 		conn.Close()
 		l.refused(addr)
