@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -57,6 +58,9 @@ type Soft struct {
 	doubtful atomic.Int64
 	flushed  atomic.Int64 // microseconds, when all was last written
 	shards   [softShards]softShard
+	// recent are counters that were found lately, by hash: without a lock, and
+	// without a second hash.
+	recent [softRecent]atomic.Pointer[softCounter]
 }
 
 type softShard struct {
@@ -67,6 +71,8 @@ type softShard struct {
 
 const (
 	softShards = 64
+	// softRecent is how many counters are found at once.
+	softRecent = 1 << 12
 	// believed is how long an exhausted quota is taken for exhausted without asking.
 	believed = 2 * time.Second
 	// flushers is how many calls of a flush are under way at a time: the store behind
@@ -185,10 +191,19 @@ func (s *Soft) Reset(ctx context.Context, ops []Op) error {
 
 // find is the counter of op, or nil.
 func (s *Soft) find(op *Op) *softCounter {
-	shard := &s.shards[maphash.Bytes(s.seed, op.Key)%softShards]
+	hash := maphash.Bytes(s.seed, op.Key)
+	recent := &s.recent[hash/softShards%softRecent]
+	if c := recent.Load(); c != nil && !c.gone.Load() && bytes.Equal(c.key, op.Key) {
+		return c
+	}
+	shard := &s.shards[hash%softShards]
 	shard.mu.RLock()
-	defer shard.mu.RUnlock()
-	return shard.keys[string(op.Key)]
+	c := shard.keys[string(op.Key)]
+	shard.mu.RUnlock()
+	if c != nil {
+		recent.Store(c)
+	}
+	return c
 }
 
 // counter is the counter of op, made if there is room, or nil.
