@@ -17,7 +17,7 @@ type softCounter struct {
 	epoch atomic.Pointer[softEpoch] // nil until the total is read
 	// active is set by use and cleared by the flush: who is idle is dropped.
 	active atomic.Bool
-	gone   atomic.Bool // dropped, and perhaps still known to Soft.recent
+	gone   atomic.Bool   // dropped, and perhaps still known to Soft.recent
 	queued atomic.Bool   // waits for an early flush
 	busy   chan struct{} // holds one while somebody flushes
 
