@@ -68,7 +68,7 @@ func TestForwardRelease(t *testing.T) {
 	release(`{"request":"`+id+`"}`, 204)
 
 	for i := range 4 {
-		release(fmt.Sprintf(`{"request":"%s","status":200}`, take("/login", 200, fmt.Sprint("X-Sluice-Degraded: "))), 204)
+		release(fmt.Sprintf(`{"request":"%s","status":200}`, take("/login", 200, "X-Sluice-Degraded: ")), 204)
 		if i >= 2 {
 			release(fmt.Sprintf(`{"request":"%s","status":401}`, take("/login", 200)), 204)
 		}
